@@ -1,0 +1,103 @@
+// Copyright The ServiceBulkhead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package limiter
+
+import (
+	"context"
+	"time"
+)
+
+// Running is a call that had not ended when a drain gave up on it.
+type Running struct {
+	// Age is how long ago it was admitted.
+	Age time.Duration
+	// Lapsed says that it outlived its slot.
+	Lapsed bool
+}
+
+// Close refuses every later call with ErrClosed, and those that wait. Running
+// calls are left alone. It can be called again, and no change of configuration
+// opens a closed bulkhead.
+func (b *Bulkhead) Close() { b.stop(ErrClosed) }
+
+// StopAdmission refuses every later call with ErrDraining, and those that wait:
+// the first half of Drain, for who has to stop several bulkheads before waiting
+// for any. It returns how many waiting calls it let go. It can be called again; a
+// closed bulkhead stays closed.
+func (b *Bulkhead) StopAdmission() (letGo int) { return b.stop(ErrDraining) }
+
+func (b *Bulkhead) stop(reason error) (letGo int) {
+	if b == nil {
+		return 0
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ended != ErrClosed { //nolint:errorlint // ended is a bare sentinel
+		b.ended = reason
+	}
+	letGo = b.line.waiters.Len()
+	b.dismiss(b.ended)
+	return letGo
+}
+
+// Drain stops admission and waits until no call runs or the context ends. It
+// returns the calls that still run then, lapsed ones included, oldest first; none
+// is stopped.
+func (b *Bulkhead) Drain(ctx context.Context) []Running {
+	if b == nil {
+		return nil
+	}
+	b.StopAdmission()
+	select {
+	case <-b.whenIdle():
+	case <-ctx.Done():
+	}
+	return b.Running()
+}
+
+// whenIdle returns a channel that is closed once no call runs.
+func (b *Bulkhead) whenIdle() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.idle != nil {
+		return b.idle
+	}
+	idle := make(chan struct{})
+	if b.running() == 0 {
+		close(idle)
+		return idle
+	}
+	b.idle = idle
+	return idle
+}
+
+// Running lists the calls that run now, oldest first: those that hold a slot,
+// those whose slot has lapsed and those admitted without one.
+func (b *Bulkhead) Running() []Running {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.now()
+	b.sweep(now)
+	return b.list(now)
+}
+
+// CancelRunning ends the contexts of all running calls, as Do and Call handed
+// them out, with ErrDraining as their cause.
+func (b *Bulkhead) CancelRunning() {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, list := range []*calls{&b.lapsed, &b.held, &b.beyond} {
+		for c := list.first; c != nil; c = c.next {
+			if c.cancel != nil {
+				c.cancel(ErrDraining)
+			}
+		}
+	}
+}

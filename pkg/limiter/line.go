@@ -1,0 +1,120 @@
+// Copyright The ServiceBulkhead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package limiter
+
+import (
+	"container/list"
+	"context"
+	"time"
+)
+
+// line is where calls wait for a slot, first come, first served. Whenever b.mu
+// is free, a line that is not empty means that nothing can be admitted: whoever
+// makes room serves the line before unlocking.
+type line struct{ waiters list.List }
+
+// waiter is one waiting call. Its fate is decided under b.mu, once: taken off the
+// line by serve or dismiss (decided is closed), or by itself in leave.
+type waiter struct {
+	joined  time.Duration
+	decided chan struct{}
+	permit  Permit
+	err     error
+	place   *list.Element
+}
+
+// join puts a new waiter at the end of the line. b.mu is held.
+func (b *Bulkhead) join(now time.Duration) *waiter {
+	w := &waiter{joined: now, decided: make(chan struct{})}
+	w.place = b.line.waiters.PushBack(w)
+	return w
+}
+
+// serve admits waiting calls for as long as there is room. b.mu is held.
+func (b *Bulkhead) serve(now time.Duration) {
+	for front := b.line.waiters.Front(); front != nil; front = b.line.waiters.Front() {
+		permit, err := b.admit(now)
+		if err == ErrSaturated { //nolint:errorlint // admit returns the bare sentinel
+			return
+		}
+		b.decide(front, permit, err)
+	}
+}
+
+// dismiss lets every waiting call go with an error. b.mu is held.
+func (b *Bulkhead) dismiss(err error) {
+	for front := b.line.waiters.Front(); front != nil; front = b.line.waiters.Front() {
+		b.decide(front, Permit{}, err)
+	}
+}
+
+func (b *Bulkhead) decide(place *list.Element, permit Permit, err error) {
+	w := b.line.waiters.Remove(place).(*waiter) //nolint:errcheck // the line holds waiters alone
+	w.permit, w.err, w.place = permit, err, nil
+	close(w.decided)
+}
+
+// wait blocks until the waiter's fate is decided, its budget is spent or its
+// context ends.
+func (b *Bulkhead) wait(ctx context.Context, w *waiter, budget time.Duration) (Permit, error) {
+	timer := time.NewTimer(budget)
+	defer timer.Stop()
+	select {
+	case <-w.decided:
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.leave(ctx, w)
+}
+
+// leave settles a waiter that woke up. On a tie the context wins; a slot granted
+// to a call that is gone is passed on; a grant wins over the budget. b.mu is held.
+func (b *Bulkhead) leave(ctx context.Context, w *waiter) (Permit, error) {
+	now := b.now()
+	waited := now - w.joined
+	b.counts.Waited++
+	b.counts.WaitTime += waited
+	if w.place != nil {
+		b.sweep(now) // the lapse timer may be late: the slot could be ours
+	}
+	if w.place != nil {
+		b.line.waiters.Remove(w.place)
+	}
+	if err := contextError(ctx); err != nil {
+		b.takeBack(w.permit, now)
+		return Permit{}, b.cancelled(ctx, err, waited)
+	}
+	switch {
+	case w.err != nil:
+		return Permit{}, b.reject(w.err, waited)
+	case w.permit.call != nil:
+		return b.admitted(w.permit), nil
+	default:
+		return Permit{}, b.reject(ErrSaturated, waited)
+	}
+}
+
+// takeBack ends a call that was admitted while its caller went away, and gives
+// the slot to the next in line. b.mu is held.
+func (b *Bulkhead) takeBack(p Permit, now time.Duration) {
+	if p.call != nil && p.call.ticket == p.ticket {
+		b.end(p.call)
+		b.serve(now)
+	}
+}
+
+// contextError is ctx.Err(), and context.DeadlineExceeded as well when the
+// deadline has passed but the context's own timer has yet to run: a deadline that
+// ties with the wait budget wins.
+func contextError(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+// Copyright The ServiceBulkhead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package limiter
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Counts are cumulative. Every call that asked is in exactly one of Admitted,
+// Cancelled and the four reasons of rejection, as soon as its answer is known.
+type Counts struct {
+	// Admitted calls ran.
+	Admitted uint64
+	// Saturated, Refused, Draining and Closed calls were rejected with that error.
+	Saturated, Refused, Draining, Closed uint64
+	// Cancelled calls had a context that ended before they were admitted.
+	Cancelled uint64
+	// Shadowed calls are among the admitted: Enforce would have made them wait or
+	// refused them.
+	Shadowed uint64
+	// Waited is how many calls joined the line, and WaitTime for how long together;
+	// both count a call when it leaves the line.
+	Waited   uint64
+	WaitTime time.Duration
+	// Lapsed is how many slots were held for the whole reclaim window.
+	Lapsed uint64
+	// LateReleases came after their slot had lapsed, StaleReleases after the permit
+	// was released or forgotten.
+	LateReleases, StaleReleases uint64
+}
+
+// Rejected is the sum of the four reasons.
+func (c Counts) Rejected() uint64 { return c.Saturated + c.Refused + c.Draining + c.Closed }
+
+// Asked is how many calls got their answer: admitted, rejected or cancelled.
+func (c Counts) Asked() uint64 { return c.Admitted + c.Rejected() + c.Cancelled }
+
+// Stats is a bulkhead at one instant.
+type Stats struct {
+	// Name, Limit, MaxWait, ReclaimAfter, OnReclaim and Mode are the configuration.
+	Name                  string
+	Limit                 int
+	MaxWait, ReclaimAfter time.Duration
+	OnReclaim             OnReclaim
+	Mode                  Mode
+	// Ended is ErrDraining, ErrClosed or nil.
+	Ended error
+	// InFlight is how many slots are held, Waiting how many calls stand in line,
+	// Overdue how many run though their slot has lapsed, and Unlimited how many were
+	// admitted without a slot by Shadow or PassThrough.
+	InFlight, Waiting, Overdue, Unlimited int
+	// Counts since the bulkhead was made.
+	Counts Counts
+}
+
+// Stats returns the configuration, the present state and the counts, all of one
+// instant.
+func (b *Bulkhead) Stats() Stats {
+	if b == nil {
+		return Stats{Mode: PassThrough}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sweep(b.now())
+	return Stats{
+		Name: b.name, Limit: b.cfg.limit, MaxWait: b.cfg.maxWait, ReclaimAfter: b.cfg.reclaimAfter,
+		OnReclaim: b.cfg.onReclaim, Mode: b.cfg.mode, Ended: b.ended,
+		InFlight: b.held.len, Waiting: b.line.waiters.Len(), Overdue: b.lapsed.len, Unlimited: b.beyond.len,
+		Counts: b.counts,
+	}
+}
+
+// InFlight is how many slots are held.
+func (b *Bulkhead) InFlight() int { return b.Stats().InFlight }
+
+// Limit is how many slots there are; limited is false for a nil bulkhead and in
+// the mode PassThrough.
+func (b *Bulkhead) Limit() (n int, limited bool) {
+	s := b.Stats()
+	return s.Limit, s.Mode != PassThrough
+}
+
+// Saturated says whether a call that came now would find no free slot.
+func (b *Bulkhead) Saturated() bool {
+	s := b.Stats()
+	return s.Mode == Refuse || s.Mode != PassThrough && s.InFlight >= s.Limit
+}
+
+// count books a refusal under its reason. b.mu is held.
+func (b *Bulkhead) count(reason error) {
+	switch reason { //nolint:errorlint // reasons are bare sentinels
+	case ErrSaturated:
+		b.counts.Saturated++
+	case ErrRefused:
+		b.counts.Refused++
+	case ErrDraining:
+		b.counts.Draining++
+	case ErrClosed:
+		b.counts.Closed++
+	}
+}
+
+// list describes the running calls, oldest first. b.mu is held.
+func (b *Bulkhead) list(now time.Duration) []Running {
+	var running []Running
+	for _, l := range []*calls{&b.lapsed, &b.held, &b.beyond} {
+		for c := l.first; c != nil; c = c.next {
+			running = append(running, Running{Age: now - c.admitted, Lapsed: l == &b.lapsed})
+		}
+	}
+	slices.SortStableFunc(running, func(x, y Running) int { return cmp.Compare(y.Age, x.Age) })
+	return running
+}
