@@ -6,7 +6,9 @@ package limiter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"runtime"
 	"strings"
 	"sync"
@@ -420,6 +422,25 @@ func TestAcquireAndReleaseAllocateNothing(t *testing.T) {
 		p.Release()
 	}); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+func TestCountsAddEveryField(t *testing.T) {
+	var one, two Counts
+	for i := range reflect.TypeFor[Counts]().NumField() {
+		for _, c := range []*Counts{&one, &two} {
+			if f := reflect.ValueOf(c).Elem().Field(i); f.CanUint() {
+				f.SetUint(uint64(i + 1))
+			} else {
+				f.SetInt(int64(i + 1))
+			}
+		}
+	}
+	sum := reflect.ValueOf(one.Add(two))
+	for i := range sum.NumField() {
+		if got, want := sum.Field(i), 2*(i+1); fmt.Sprint(got.Interface()) != fmt.Sprint(want) && fmt.Sprint(got.Interface()) != time.Duration(want).String() {
+			t.Errorf("%s: %v, want %d", sum.Type().Field(i).Name, got, want)
+		}
 	}
 }
 

@@ -38,6 +38,18 @@ func (c Counts) Rejected() uint64 { return c.Saturated + c.Refused + c.Draining 
 // Asked is how many calls got their answer: admitted, rejected or cancelled.
 func (c Counts) Asked() uint64 { return c.Admitted + c.Rejected() + c.Cancelled }
 
+// Add returns the sums of two bulkheads' counts.
+func (c Counts) Add(d Counts) Counts {
+	return Counts{
+		Admitted:  c.Admitted + d.Admitted,
+		Saturated: c.Saturated + d.Saturated, Refused: c.Refused + d.Refused,
+		Draining: c.Draining + d.Draining, Closed: c.Closed + d.Closed,
+		Cancelled: c.Cancelled + d.Cancelled, Shadowed: c.Shadowed + d.Shadowed,
+		Waited: c.Waited + d.Waited, WaitTime: c.WaitTime + d.WaitTime, Lapsed: c.Lapsed + d.Lapsed,
+		LateReleases: c.LateReleases + d.LateReleases, StaleReleases: c.StaleReleases + d.StaleReleases,
+	}
+}
+
 // Stats is a bulkhead at one instant.
 type Stats struct {
 	// Name, Limit, MaxWait, ReclaimAfter, OnReclaim and Mode are the configuration.

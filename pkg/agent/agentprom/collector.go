@@ -1,0 +1,177 @@
+// Copyright The ServiceBulkhead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agentprom
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/servicebulkhead/servicebulkhead/pkg/agent"
+	"github.com/servicebulkhead/servicebulkhead/pkg/limiter"
+)
+
+// metric is one family with one value for each service, and how it is read.
+type metric struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	read func(limiter.Stats) float64
+}
+
+func perService(kind prometheus.ValueType, name, help string, read func(limiter.Stats) float64) metric {
+	return metric{prometheus.NewDesc("servicebulkhead_"+name, help, []string{"service"}, nil), kind, read}
+}
+
+var perServiceMetrics = []metric{
+	perService(prometheus.GaugeValue, "limit", "Calls that may be in flight at once.",
+		func(s limiter.Stats) float64 { return float64(s.Limit) }),
+	perService(prometheus.GaugeValue, "in_flight", "Slots held now.",
+		func(s limiter.Stats) float64 { return float64(s.InFlight) }),
+	perService(prometheus.GaugeValue, "waiting", "Calls waiting for a slot now.",
+		func(s limiter.Stats) float64 { return float64(s.Waiting) }),
+	perService(prometheus.GaugeValue, "overdue", "Calls still running though their slot has lapsed.",
+		func(s limiter.Stats) float64 { return float64(s.Overdue) }),
+	perService(prometheus.GaugeValue, "unlimited", "Calls running without a slot: Shadow above the limit, or not configured.",
+		func(s limiter.Stats) float64 { return float64(s.Unlimited) }),
+	perService(prometheus.GaugeValue, "shadow", "1 when the bulkhead admits everything and only counts (enforcement: Shadow).",
+		func(s limiter.Stats) float64 { return boolean(s.Mode == limiter.Shadow) }),
+	perService(prometheus.CounterValue, "shadowed_total", "Admitted calls that enforcement would have made wait or shed.",
+		func(s limiter.Stats) float64 { return float64(s.Counts.Shadowed) }),
+	perService(prometheus.CounterValue, "waits_total", "Calls that waited for a slot and have left the line.",
+		func(s limiter.Stats) float64 { return float64(s.Counts.Waited) }),
+	perService(prometheus.CounterValue, "wait_seconds_total", "Time that calls spent waiting for a slot.",
+		func(s limiter.Stats) float64 { return s.Counts.WaitTime.Seconds() }),
+	perService(prometheus.CounterValue, "lapses_total", "Slots held for the whole reclaim window, and taken back.",
+		func(s limiter.Stats) float64 { return float64(s.Counts.Lapsed) }),
+	perService(prometheus.CounterValue, "late_releases_total", "Calls that ended after their slot had lapsed.",
+		func(s limiter.Stats) float64 { return float64(s.Counts.LateReleases) }),
+	perService(prometheus.CounterValue, "stale_releases_total", "Releases of a permit that was released or reset before.",
+		func(s limiter.Stats) float64 { return float64(s.Counts.StaleReleases) }),
+}
+
+// results are the ways in which a call that asked for a slot was answered.
+var results = map[string]func(limiter.Counts) uint64{
+	"admitted":  func(c limiter.Counts) uint64 { return c.Admitted },
+	"saturated": func(c limiter.Counts) uint64 { return c.Saturated },
+	"refused":   func(c limiter.Counts) uint64 { return c.Refused },
+	"draining":  func(c limiter.Counts) uint64 { return c.Draining },
+	"closed":    func(c limiter.Counts) uint64 { return c.Closed },
+	"cancelled": func(c limiter.Counts) uint64 { return c.Cancelled },
+}
+
+var (
+	calls = prometheus.NewDesc("servicebulkhead_calls_total",
+		"Calls that asked for a slot, by the answer they got.", []string{"service", "result"}, nil)
+	info = prometheus.NewDesc("servicebulkhead_document_info",
+		"The revision of the document in force; always 1.", []string{"revision"}, nil)
+	applied = prometheus.NewDesc("servicebulkhead_document_applied_timestamp_seconds",
+		"When the document in force was applied, in Unix time; 0 before the first.", nil, nil)
+	lastRead = prometheus.NewDesc("servicebulkhead_document_last_good_read_timestamp_seconds",
+		"When a good document was last read, changed or not, in Unix time; 0 before the first.", nil, nil)
+	good = prometheus.NewDesc("servicebulkhead_document_good",
+		"1 when the last read found a good document, else 0.", nil, nil)
+	updatable = prometheus.NewDesc("servicebulkhead_document_updatable",
+		"0 when the document is in a subPath mount or plain directory, which is never updated.", nil, nil)
+	unknownFields = prometheus.NewDesc("servicebulkhead_document_unknown_fields",
+		"Fields of the document in force that this version ignores.", nil, nil)
+	reloads = prometheus.NewDesc("servicebulkhead_document_reloads_total",
+		"Documents applied and reads that failed.", []string{"result"}, nil)
+	ready = prometheus.NewDesc("servicebulkhead_ready",
+		"0 from the moment that the process drains.", nil, nil)
+)
+
+type collector struct{ agent *agent.Agent }
+
+// NewCollector returns a collector of the agent's bulkheads and of how it gets on
+// with its document. The caller registers it.
+func NewCollector(a *agent.Agent) prometheus.Collector { return collector{a} }
+
+// Describe implements prometheus.Collector.
+func (collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, m := range perServiceMetrics {
+		ch <- m.desc
+	}
+	for _, d := range []*prometheus.Desc{calls, info, applied, lastRead, good, updatable, unknownFields, reloads, ready} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c collector) Collect(ch chan<- prometheus.Metric) {
+	for _, s := range bounded(c.agent.Services()) {
+		collectService(ch, s)
+	}
+	collectSource(ch, c.agent.Source())
+	ch <- gauge(ready, boolean(c.agent.Ready()))
+}
+
+// bounded folds all unlisted services into one.
+func bounded(services []agent.Service) []limiter.Stats {
+	var listed []limiter.Stats
+	var rest *limiter.Stats
+	for _, s := range services {
+		switch {
+		case s.Listed:
+			listed = append(listed, s.Stats)
+		case rest == nil:
+			rest = &limiter.Stats{Name: agent.Overflow}
+			fallthrough
+		default:
+			fold(rest, s.Stats)
+		}
+	}
+	if rest != nil {
+		listed = append(listed, *rest)
+	}
+	return listed
+}
+
+func fold(sum *limiter.Stats, s limiter.Stats) {
+	sum.Limit += s.Limit
+	sum.InFlight += s.InFlight
+	sum.Waiting += s.Waiting
+	sum.Overdue += s.Overdue
+	sum.Unlimited += s.Unlimited
+	sum.Counts = sum.Counts.Add(s.Counts)
+}
+
+func collectService(ch chan<- prometheus.Metric, s limiter.Stats) {
+	for _, m := range perServiceMetrics {
+		ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.read(s), s.Name)
+	}
+	for result, count := range results {
+		ch <- prometheus.MustNewConstMetric(calls, prometheus.CounterValue, float64(count(s.Counts)), s.Name, result)
+	}
+}
+
+func collectSource(ch chan<- prometheus.Metric, s agent.SourceStatus) {
+	if s.Revision != "" {
+		ch <- gauge(info, 1, s.Revision)
+	}
+	ch <- gauge(applied, unix(s.Applied))
+	ch <- gauge(lastRead, unix(s.LastGoodRead))
+	ch <- gauge(good, boolean(s.Err == nil))
+	ch <- gauge(updatable, boolean(s.Updatable))
+	ch <- gauge(unknownFields, float64(len(s.Unknown)))
+	ch <- prometheus.MustNewConstMetric(reloads, prometheus.CounterValue, float64(s.Reloads), "applied")
+	ch <- prometheus.MustNewConstMetric(reloads, prometheus.CounterValue, float64(s.Failures), "failed")
+}
+
+func gauge(desc *prometheus.Desc, v float64, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v, labels...)
+}
+
+func boolean(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func unix(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixMilli()) / 1e3
+}

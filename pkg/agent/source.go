@@ -1,0 +1,204 @@
+// Copyright The ServiceBulkhead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/servicebulkhead/servicebulkhead/pkg/bulkheadconfig"
+)
+
+const (
+	// dataLink is the link in a ConfigMap volume that a kubelet swaps to publish all
+	// files at once (k8s.io/kubernetes/pkg/volume/util, AtomicWriter).
+	dataLink = "..data"
+	// maxFile bounds what is read: more than any ConfigMap can hold.
+	maxFile = 4 << 20
+)
+
+// errMoved means that the volume was swapped while it was being read.
+var errMoved = errors.New("the volume was updated while it was read")
+
+// source follows the document in a directory. Only its follower calls reload.
+type source struct {
+	dir   string
+	poll  time.Duration
+	log   *slog.Logger
+	apply func(bulkheadconfig.Document)
+
+	// applied is the hash of the text in force. It decides whether something
+	// changed: modification times and inodes do not.
+	applied [sha256.Size]byte
+
+	mu     sync.Mutex
+	status SourceStatus
+}
+
+// SourceStatus is how the agent gets on with its directory.
+type SourceStatus struct {
+	// Revision of the document in force; empty before the first.
+	Revision string
+	// Applied is when it came into force, LastGoodRead when a good document was
+	// last read, changed or not.
+	Applied, LastGoodRead time.Time
+	// Err is what was wrong with the last read; nil when it was good. The last good
+	// document stays in force.
+	Err error
+	// Reloads counts the documents applied, Failures the reads that went wrong
+	// after the first document.
+	Reloads, Failures uint64
+	// Unknown lists the fields of the document in force that this version ignores.
+	Unknown []string
+	// Updatable is false when the directory is not a mounted volume with a ..data
+	// link: a subPath mount, which a kubelet never updates, or a plain directory.
+	Updatable bool
+}
+
+// Source reports how the agent gets on with its directory.
+func (a *Agent) Source() SourceStatus {
+	a.source.mu.Lock()
+	defer a.source.mu.Unlock()
+	return a.source.status
+}
+
+// follow reloads at every hint and at every poll, until the context ends.
+func (s *source) follow(ctx context.Context, w *watch) {
+	defer w.close()
+	ticker := time.NewTicker(s.poll)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.hints():
+		case <-ticker.C:
+		}
+		w.renew()
+		s.reload()
+	}
+}
+
+// reload reads the document and puts it in force if it changed. Whatever is wrong
+// leaves the last good one in force and is told once.
+func (s *source) reload() {
+	text, updatable, err := read(s.dir)
+	hash := sha256.Sum256(text)
+	if err == nil && hash == s.applied {
+		s.note(updatable, nil, nil)
+		return
+	}
+	var doc bulkheadconfig.Document
+	if err == nil {
+		doc, err = bulkheadconfig.Decode(text)
+	}
+	if err != nil {
+		s.note(updatable, nil, err)
+		return
+	}
+	s.apply(doc)
+	s.applied = hash
+	s.note(updatable, &doc, nil)
+}
+
+// note records what a read found and logs what is news.
+func (s *source) note(updatable bool, applied *bulkheadconfig.Document, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.noteFailure(err)
+		return
+	}
+	st, now := &s.status, time.Now()
+	if st.Err != nil && st.Failures > 0 {
+		s.log.Info("document is good again", "directory", s.dir)
+	}
+	if !updatable && (st.Updatable || st.LastGoodRead.IsZero()) {
+		s.log.Warn("the directory has no "+dataLink+" link: a subPath mount is never updated; mount the whole volume", "directory", s.dir)
+	}
+	st.Err, st.LastGoodRead, st.Updatable = nil, now, updatable
+	if applied != nil {
+		st.Revision, st.Applied, st.Unknown = applied.Revision, now, applied.Unknown
+		st.Reloads++
+		s.logUnknown(applied.Unknown)
+	}
+}
+
+// noteFailure records a read that went wrong. That there is no document yet is
+// normal where an application starts before its bulkheads. s.mu is held.
+func (s *source) noteFailure(err error) {
+	st := &s.status
+	news := st.Err == nil || st.Err.Error() != err.Error()
+	st.Err = err
+	if st.Revision == "" && errors.Is(err, fs.ErrNotExist) {
+		if news {
+			s.log.Info("no document yet: services get what the application's policy for unlisted ones says", "directory", s.dir)
+		}
+		return
+	}
+	st.Failures++
+	if news {
+		s.log.Error("document not usable: the last good one stays in force", "directory", s.dir, "revision", st.Revision, "error", err)
+	}
+}
+
+func (s *source) logUnknown(fields []string) {
+	if len(fields) > 0 {
+		s.log.Warn("document has fields that this version ignores", "fields", fields)
+	}
+}
+
+// read returns the document's text as of one publication, and whether the
+// directory is a volume that a kubelet updates.
+func read(dir string) (text []byte, updatable bool, err error) {
+	for range 10 {
+		text, updatable, err = readOnce(dir)
+		if !errors.Is(err, errMoved) {
+			break
+		}
+	}
+	return text, updatable, err
+}
+
+// readOnce resolves the link, reads behind it and resolves it again. If it moved
+// meanwhile, what was read may be gone or a mixture.
+func readOnce(dir string) (text []byte, updatable bool, err error) {
+	link := filepath.Join(dir, dataLink)
+	before, err := os.Readlink(link)
+	if err != nil { // no link: a plain directory, or one that is gone
+		text, err = readFile(filepath.Join(dir, bulkheadconfig.Key))
+		return text, false, err
+	}
+	behind := before
+	if !filepath.IsAbs(behind) {
+		behind = filepath.Join(dir, before)
+	}
+	text, err = readFile(filepath.Join(behind, bulkheadconfig.Key))
+	if after, linkErr := os.Readlink(link); linkErr != nil || after != before {
+		return nil, true, errMoved
+	}
+	return text, true, err
+}
+
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name) //nolint:gosec // the application names the directory
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // nothing was written
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("%s: longer than %d bytes", name, maxFile)
+	}
+	return text, err
+}
