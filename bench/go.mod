@@ -1,0 +1,14 @@
+module github.com/servicebulkhead/servicebulkhead/bench
+
+go 1.26.0
+
+require (
+	github.com/eapache/go-resiliency v1.7.0
+	github.com/failsafe-go/failsafe-go v0.9.8
+	github.com/servicebulkhead/servicebulkhead/pkg v0.0.0
+	golang.org/x/sync v0.25.0
+)
+
+require github.com/bits-and-blooms/bitset v1.24.4 // indirect
+
+replace github.com/servicebulkhead/servicebulkhead/pkg => ../pkg

@@ -1,0 +1,72 @@
+// Copyright The ServiceBulkhead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// BenchmarkTryRelease takes a free slot and gives it back, with as many
+// goroutines as the name says.
+func BenchmarkTryRelease(b *testing.B) {
+	for _, goroutines := range []int{1, 8} {
+		for _, s := range subjects(8) {
+			b.Run(fmt.Sprintf("goroutines=%d/impl=%s", goroutines, s.name), func(b *testing.B) {
+				b.ReportAllocs()
+				spread(b, goroutines, func() { s.cycle() })
+			})
+		}
+	}
+}
+
+// BenchmarkOneFree takes the one free slot of many.
+func BenchmarkOneFree(b *testing.B) {
+	for _, limit := range []int{8, 1024, 16384} {
+		for _, s := range subjects(limit) {
+			b.Run(fmt.Sprintf("limit=%d/impl=%s", limit, s.name), func(b *testing.B) {
+				for range limit - 1 {
+					s.hold(b.Context())
+				}
+				for b.Loop() {
+					s.cycle()
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkHandOver passes the only slot back and forth between two goroutines
+// that both wait for it: from a release to the waiter that runs.
+func BenchmarkHandOver(b *testing.B) {
+	for _, s := range subjects(1) {
+		b.Run("impl="+s.name, func(b *testing.B) {
+			ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
+			defer cancel()
+			spread(b, 2, func() { s.hold(ctx)() })
+		})
+	}
+}
+
+// spread divides b.N runs of work among that many goroutines.
+func spread(b *testing.B, goroutines int, work func()) {
+	done := make(chan struct{}, goroutines)
+	for i := range goroutines {
+		share := b.N / goroutines
+		if i == 0 {
+			share += b.N % goroutines
+		}
+		go func() {
+			for range share {
+				work()
+			}
+			done <- struct{}{}
+		}()
+	}
+	for range goroutines {
+		<-done
+	}
+}
