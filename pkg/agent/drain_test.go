@@ -59,12 +59,25 @@ func TestDrainInFourSteps(t *testing.T) {
 			}
 			return nil
 		})
-		first, _ := payments.TryAcquire()
-		payments.TryAcquire() // hangs for ever
-		search.TryAcquire()   // outlives the service's own drain time-out
+		over := make(chan struct{})
+		defer close(over)
+		hang := func(b *limiter.Bulkhead, d time.Duration) {
+			go func() {
+				_ = b.Do(t.Context(), func(context.Context) error {
+					select {
+					case <-time.After(d):
+					case <-over:
+					}
+					return nil
+				})
+			}()
+			synctest.Wait()
+		}
+		hang(payments, 10*time.Second)
+		hang(payments, time.Minute)
+		hang(search, time.Minute) // also outlives the service's own drain time-out
 		waiting := make(chan error, 1)
 		go func() { _, err := payments.Acquire(t.Context()); waiting <- err }()
-		go func() { time.Sleep(10 * time.Second); first.Release() }()
 
 		report, err := a.Shutdown(t.Context())
 		must(t, err)

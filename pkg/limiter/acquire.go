@@ -11,19 +11,27 @@ import (
 )
 
 // TryAcquire admits a call if that is possible without waiting. The caller must
-// release the permit. It never overtakes a call that waits.
+// release the permit. It never overtakes a call that waits. It may refuse while a
+// release is under way; with none, a free slot is always found.
 func (b *Bulkhead) TryAcquire() (Permit, bool) {
 	if b == nil {
 		return Permit{}, true
 	}
+	if p, ok := b.take(); ok {
+		return p, true
+	}
+	if b.gate.Load()&flags == full {
+		b.stripe().refused.Add(1)
+		return Permit{}, false
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	permit, err := b.enter(b.now())
+	p, err := b.enter()
 	if err != nil {
 		b.count(err)
 		return Permit{}, false
 	}
-	return b.admitted(permit), true
+	return b.admitted(p), true
 }
 
 // Acquire admits a call, waiting for a slot for at most the wait budget. The
@@ -37,15 +45,50 @@ func (b *Bulkhead) Acquire(ctx context.Context) (Permit, error) {
 	if b == nil {
 		return Permit{}, ctx.Err()
 	}
-	b.mu.Lock()
-	if err := contextError(ctx); err != nil {
+	if err := ctx.Err(); err != nil {
+		b.mu.Lock()
 		defer b.mu.Unlock()
 		return Permit{}, b.cancelled(ctx, err, 0)
 	}
-	now := b.now()
-	permit, err := b.enter(now)
-	if budget := b.cfg.maxWait; err == ErrSaturated && budget > 0 { //nolint:errorlint // enter returns the bare sentinel
-		w := b.join(now)
+	if p, ok := b.take(); ok {
+		return p, nil
+	}
+	if cfg := b.cfg.Load(); cfg.maxWait == 0 && b.gate.Load()&flags == full {
+		b.stripe().refused.Add(1)
+		return Permit{}, &SaturatedError{Service: b.name, Limit: cfg.limit, InFlight: cfg.limit}
+	}
+	return b.acquireSlowly(ctx)
+}
+
+// take is the path without a lock: a slot, if the gate has no flags and a scan
+// finds one that may be kept.
+func (b *Bulkhead) take() (Permit, bool) {
+	gate := b.gate.Load()
+	if gate&flags != 0 {
+		return Permit{}, false
+	}
+	return b.takeAs(gate, b.cfg.Load())
+}
+
+// takeAs scans as the configuration says, and keeps the slot if the gate is still
+// as it was before.
+func (b *Bulkhead) takeAs(before uint64, cfg *config) (Permit, bool) {
+	p, ok := b.scan(cfg, b.start(b.stripe().hint.Load()))
+	if ok && changed(before, b.gate.Load()) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.giveBack(p)
+		return Permit{}, false
+	}
+	return p, ok
+}
+
+func (b *Bulkhead) acquireSlowly(ctx context.Context) (Permit, error) {
+	b.mu.Lock()
+	budget := b.cfg.Load().maxWait
+	p, err := b.enter()
+	if err == ErrSaturated && budget > 0 { //nolint:errorlint // enter returns the bare sentinel
+		w := b.join()
 		b.mu.Unlock()
 		return b.wait(ctx, w, budget)
 	}
@@ -53,7 +96,7 @@ func (b *Bulkhead) Acquire(ctx context.Context) (Permit, error) {
 	if err != nil {
 		return Permit{}, b.reject(err, 0)
 	}
-	return b.admitted(permit), nil
+	return b.admitted(p), nil
 }
 
 // Do runs fn as one call: it acquires as Acquire does, and releases when fn
@@ -77,11 +120,10 @@ func Call[T any](ctx context.Context, b *Bulkhead, fn func(context.Context) (T, 
 		var none T
 		return none, err
 	}
-	defer permit.Release()
-	callCtx, cancel := permit.context(ctx)
-	defer cancel(nil)
-	value, err := fn(callCtx)
-	return value, explain(err, callCtx)
+	call := permit.begin(ctx)
+	defer call.end()
+	value, err := fn(call.ctx)
+	return value, explain(err, call.ctx)
 }
 
 // explain names why the call's context was ended, when that was our doing.
@@ -94,53 +136,69 @@ func explain(err error, ctx context.Context) error {
 	return fmt.Errorf("%w: %w", c, err)
 }
 
-// enter decides about a call that just came. b.mu is held.
-func (b *Bulkhead) enter(now time.Duration) (Permit, error) {
-	permit, err := b.admit(now)
-	if err == ErrSaturated { //nolint:errorlint // admit returns the bare sentinel
-		// The timer may be late: look before refusing. What has lapsed goes to the
-		// line first.
-		b.sweep(now)
-		permit, err = b.admit(now)
+// enter decides about a call that just came and has found nothing by itself.
+// b.mu is held.
+func (b *Bulkhead) enter() (Permit, error) {
+	if b.line.waiters.Len() > 0 {
+		return Permit{}, ErrSaturated // whoever makes room serves the line: there is none
 	}
-	return permit, err
+	p, err := b.admit()
+	if err == ErrSaturated { //nolint:errorlint // admit returns the bare sentinel
+		return b.lookAgain()
+	}
+	return p, err
+}
+
+// lookAgain sets the full flag after a scan found nothing, and looks again: a
+// slot that was freed before the flag was set is found by this look; one that is
+// freed later clears the flag. b.mu is held.
+func (b *Bulkhead) lookAgain() (Permit, error) {
+	b.gate.Or(full)
+	p, err := b.admit()
+	if err == nil {
+		b.gate.lift(full)
+	}
+	return p, err
 }
 
 // admit starts a call if the mode and the limit allow one more, and else says why
 // not with a bare sentinel. b.mu is held.
-func (b *Bulkhead) admit(now time.Duration) (Permit, error) {
+func (b *Bulkhead) admit() (Permit, error) {
+	mode := b.cfg.Load().mode
 	switch {
 	case b.ended != nil:
 		return Permit{}, b.ended
-	case b.cfg.mode == Refuse:
+	case mode == Refuse:
 		return Permit{}, ErrRefused
-	case b.cfg.mode == PassThrough:
-		return b.start(&b.beyond, now), nil
-	case b.held.len < b.cfg.limit:
-		return b.start(&b.held, now), nil
-	case b.cfg.mode == Shadow:
-		return b.start(&b.beyond, now), nil
-	default:
-		return Permit{}, ErrSaturated
+	case mode == PassThrough:
+		return b.extras.start(b), nil
 	}
+	if p, ok := b.takeSlot(); ok {
+		return p, nil
+	}
+	if mode == Shadow {
+		return b.extras.start(b), nil
+	}
+	return Permit{}, ErrSaturated
+}
+
+// admitted notes what a permit that is handed out now says of Shadow. b.mu is
+// held.
+func (b *Bulkhead) admitted(p Permit) Permit {
+	if p.slot.index == noIndex && b.cfg.Load().mode == Shadow {
+		b.counts.Shadowed++
+	}
+	return p
 }
 
 // reject counts a refusal and gives it its details. b.mu is held.
 func (b *Bulkhead) reject(reason error, waited time.Duration) error {
 	b.count(reason)
 	if reason == ErrSaturated { //nolint:errorlint // reasons are bare sentinels
-		return &SaturatedError{Service: b.name, Limit: b.cfg.limit, InFlight: b.held.len, Waited: waited}
+		below, above := b.held()
+		return &SaturatedError{Service: b.name, Limit: b.cfg.Load().limit, InFlight: below + above, Waited: waited}
 	}
 	return fmt.Errorf("bulkhead %q: %w", b.name, reason)
-}
-
-// admitted counts a call whose permit is handed out now. b.mu is held.
-func (b *Bulkhead) admitted(p Permit) Permit {
-	b.counts.Admitted++
-	if b.cfg.mode == Shadow && p.call.ticket == p.ticket && p.call.in == &b.beyond {
-		b.counts.Shadowed++
-	}
-	return p
 }
 
 // cancelled counts a call that went away and says why. b.mu is held.

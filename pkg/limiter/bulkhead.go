@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,29 +17,42 @@ const Forever = time.Duration(math.MaxInt64)
 // Bulkhead is one service's concurrency limit in one process. A nil *Bulkhead
 // limits nothing. All methods are safe for concurrent use; none blocks but those
 // that take a context.
+//
+// The state is an array of slots that callers take by compare-and-swap. What
+// cannot be decided by one slot alone, such as who is next in line, is decided
+// under a mutex, which callers pass by as long as the gate has no flags.
 type Bulkhead struct {
+	// What the fast paths read comes first, and changes rarely.
+	gate gate
+	cfg  atomic.Pointer[config]
+	// vacant is one more than the index of a slot that was freed when all were held.
+	vacant  atomic.Int32
+	epochs  epochs
+	striped [stripes]stripe
+
 	name string
 	// base is where the bulkhead's clock starts. It carries a monotonic reading,
 	// so a step of the wall clock moves no deadline.
 	base time.Time
 
-	mu  sync.Mutex
-	cfg config
-	// held, lapsed and beyond are the running calls: with a slot, with a slot that
-	// lapsed, and admitted without one. held is in the order of its deadlines,
-	// because all of its calls have the same window.
-	held, lapsed, beyond calls
-	unused               *call
-	line                 line
-	// timer serves the earliest lapse. It is armed while a call is held and fires
-	// at most once in a window: it is not moved when a call ends.
-	timer *time.Timer
-	armed bool
+	mu sync.Mutex
+	// all are the slots made so far. They are never taken away, only left out of
+	// what a lower limit lets callers scan.
+	all []*slot
+	// lapsed calls run though their slot has lapsed, extras without ever having had
+	// one.
+	lapsed lapsedCalls
+	extras extras
+	line   line
 	// ended is why no call is admitted any more: ErrDraining, ErrClosed or nil.
 	ended error
 	// idle is closed when the last running call ends; nil when nobody waits for it.
 	idle   chan struct{}
 	counts Counts
+	// undone counts the slots that were taken and given back without a call, wraps
+	// the sequences that began anew: what the slots say of admissions is off by them.
+	undone uint64
+	wraps  atomic.Uint64
 }
 
 // New returns a bulkhead for the service of that name.
@@ -54,7 +68,12 @@ func New(name string, limit int, reclaimAfter time.Duration, options ...Option) 
 	if err != nil {
 		return nil, fmt.Errorf("bulkhead %q: %w", name, err)
 	}
-	return &Bulkhead{name: name, base: time.Now(), cfg: cfg}, nil
+	b := &Bulkhead{name: name, base: time.Now()}
+	for i := range b.striped {
+		b.striped[i].hint.Store(uint32(i))
+	}
+	b.install(cfg)
+	return b, nil
 }
 
 // Configure replaces the whole configuration, as one step, while calls are in
@@ -74,15 +93,36 @@ func (b *Bulkhead) Configure(limit int, reclaimAfter time.Duration, options ...O
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := b.now()
-	b.sweep(now)
-	windowChanged := cfg.reclaimAfter != b.cfg.reclaimAfter
-	b.cfg = cfg
+	b.sweep(b.now())
+	windowChanged := cfg.reclaimAfter != b.cfg.Load().reclaimAfter
+	b.install(cfg)
 	if windowChanged {
-		b.restartWindows(now)
+		b.restartWindows()
 	}
-	b.serve(now)
+	b.roomMade()
 	return nil
+}
+
+// install puts a configuration in force. b.mu is held.
+func (b *Bulkhead) install(cfg config) {
+	b.grow(min(cfg.limit, firstSlots))
+	cfg.slots = b.all[:min(cfg.limit, len(b.all))]
+	b.cfg.Store(&cfg)
+	// Callers that read the old configuration find the new version after their swap
+	// and think again; those that find it before scan as the new one says.
+	b.gate.Add(versionStep)
+	b.settleDebt()
+	b.guard()
+}
+
+// guard sends every call by way of the lock, or lets the slots decide again.
+// b.mu is held.
+func (b *Bulkhead) guard() {
+	if b.ended != nil || b.cfg.Load().mode != Enforce {
+		b.gate.Or(guarded)
+		return
+	}
+	b.gate.lift(guarded)
 }
 
 // Name returns the service's name; a nil bulkhead has none.
@@ -103,12 +143,17 @@ func (b *Bulkhead) Reset() {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, list := range []*calls{&b.held, &b.lapsed, &b.beyond} {
-		for list.first != nil {
-			b.end(list.first)
+	for _, s := range b.all {
+		for word := s.word.Load(); isHeld(word) && !s.word.CompareAndSwap(word, freed(word)); word = s.word.Load() {
 		}
 	}
-	b.serve(b.now())
+	b.lapsed = lapsedCalls{}
+	for b.extras.first != nil {
+		s := b.extras.first
+		s.word.Store(freed(s.word.Load()))
+		b.extras.remove(s)
+	}
+	b.roomMade()
 }
 
 // now is the time since the bulkhead was made, on the monotonic clock.

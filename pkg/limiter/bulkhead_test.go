@@ -67,7 +67,7 @@ func TestLapse(t *testing.T) {
 			if _, err := b.Acquire(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if waited := time.Since(begin); waited != time.Second {
+			if waited := time.Since(begin); waited < time.Second || waited > longest(time.Second) {
 				t.Errorf("admitted after %v, want when the slot lapsed", waited)
 			}
 		})
@@ -107,12 +107,16 @@ func TestLapse(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := mustNew(t, maxLapsed+1, time.Second)
 			permits := take(t, b, maxLapsed+1)
-			time.Sleep(time.Second)
+			time.Sleep(longest(time.Second))
 			if n := b.Stats().Overdue; n != maxLapsed {
 				t.Errorf("overdue: %d, want %d", n, maxLapsed)
 			}
-			if first, last := permits[0].Release(), permits[maxLapsed].Release(); first != Stale || last != Late {
-				t.Errorf("releases: %v and %v, want stale and late", first, last)
+			outcomes := map[Outcome]int{}
+			for _, p := range permits {
+				outcomes[p.Release()]++
+			}
+			if outcomes[Stale] != 1 || outcomes[Late] != maxLapsed {
+				t.Errorf("releases: %v, want one stale and the rest late", outcomes)
 			}
 		})
 	})
@@ -124,7 +128,7 @@ func TestChangeOfReclaimAfterStartsTheWindowAnew(t *testing.T) {
 		take(t, b, 1)
 		time.Sleep(59 * time.Second)
 		configure(t, b, 3, time.Minute) // an equal window is left alone
-		time.Sleep(time.Second)
+		time.Sleep(longest(time.Minute) - 59*time.Second)
 		if n := b.InFlight(); n != 0 {
 			t.Errorf("in flight: %d, want 0: an equal value must not touch the window", n)
 		}
@@ -328,7 +332,7 @@ func TestDrain(t *testing.T) {
 		time.Sleep(time.Second)
 		quick.Release()
 		remain := <-drained
-		if len(remain) != 1 || remain[0] != (Running{Age: 23 * time.Second, Lapsed: true}) {
+		if len(remain) != 1 || !remain[0].Lapsed || (23*time.Second-remain[0].Age).Abs() > 100*time.Millisecond {
 			t.Errorf("remaining: %+v, want the hung call with its age, lapsed", remain)
 		}
 		hung.Release()
@@ -443,6 +447,9 @@ func TestCountsAddEveryField(t *testing.T) {
 		}
 	}
 }
+
+// longest is how long after its acquisition a slot has lapsed for certain.
+func longest(window time.Duration) time.Duration { return window + max(window/100, time.Millisecond) }
 
 func configure(t *testing.T, b *Bulkhead, limit int, reclaimAfter time.Duration, options ...Option) {
 	t.Helper()

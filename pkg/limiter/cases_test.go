@@ -141,7 +141,7 @@ func TestL20ReleaseAfterTheWindowReportsReclaimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := mustNew(t, 1, time.Second)
 		late := take(t, b, 1)[0]
-		time.Sleep(time.Second)
+		time.Sleep(longest(time.Second))
 		if n := b.InFlight(); n != 0 {
 			t.Errorf("in flight after the window: %d, want 0", n)
 		}

@@ -62,6 +62,9 @@ func WithMode(m Mode) Option { return func(c *config) { c.mode = m } }
 func WithOnReclaim(o OnReclaim) Option { return func(c *config) { c.onReclaim = o } }
 
 type config struct {
+	// slots are those that callers scan: as many as were made so far, up to the
+	// limit.
+	slots        []*slot
 	limit        int
 	reclaimAfter time.Duration
 	maxWait      time.Duration

@@ -3,74 +3,101 @@
 
 package limiter
 
-import "time"
+import (
+	"context"
+	"slices"
+	"time"
+)
 
 // maxLapsed bounds how many lapsed calls are remembered: code that loses its
 // permits must not grow memory for ever. Beyond it the oldest is forgotten; should
 // it be released after all, that release counts as stale instead of late.
 const maxLapsed = 4096
 
-// arm makes sure that the timer fires, at the latest, when the oldest held call
-// lapses. One that is armed already is early enough: it was armed for an older
-// call, and when it fires it is armed again for what is held then. b.mu is held.
-func (b *Bulkhead) arm(now time.Duration) {
-	oldest := b.held.first
-	if b.armed || oldest == nil || b.cfg.reclaimAfter == Forever {
-		return
-	}
-	b.armed = true
-	after := b.cfg.reclaimAfter - (now - oldest.since)
-	if b.timer == nil {
-		b.timer = time.AfterFunc(after, b.onTimer)
-		return
-	}
-	b.timer.Reset(after)
+// lapsedCalls are the calls that run though their slot has lapsed.
+type lapsedCalls struct {
+	calls map[Permit]*lapsedCall
+	// order lists them, oldest lapse first; those that ended are skipped.
+	order []Permit
 }
 
-// onTimer is what makes a lapse happen when nothing else happens.
-func (b *Bulkhead) onTimer() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now := b.now()
-	b.armed = false
-	b.sweep(now)
-	b.arm(now)
+type lapsedCall struct {
+	admitted time.Duration
+	cancel   context.CancelCauseFunc
 }
 
-// sweep lapses what has been held for the whole window, and serves the line.
-// b.mu is held.
+func (l *lapsedCalls) add(p Permit, c *lapsedCall) {
+	if l.calls == nil {
+		l.calls = map[Permit]*lapsedCall{}
+	}
+	l.calls[p] = c
+	l.order = append(l.order, p)
+	if len(l.order) > 2*maxLapsed {
+		l.order = slices.DeleteFunc(l.order, func(p Permit) bool { return l.calls[p] == nil })
+	}
+	for len(l.calls) > maxLapsed {
+		delete(l.calls, l.order[0])
+		l.order = l.order[1:]
+	}
+}
+
+// forget removes a call and says whether it was there.
+func (l *lapsedCalls) forget(s *slot, ticket uint64) bool {
+	p := Permit{s, ticket}
+	_, ok := l.calls[p]
+	delete(l.calls, p)
+	if len(l.calls) == 0 {
+		l.order = nil
+	}
+	return ok
+}
+
+// sweep lapses the slots that have been held for the whole window, serves the
+// line, and sets the timer for the next lapse. b.mu is held.
 func (b *Bulkhead) sweep(now time.Duration) {
-	for c := b.held.first; c != nil && now-c.since >= b.cfg.reclaimAfter; c = b.held.first {
-		b.lapse(c)
+	window := b.cfg.Load().reclaimAfter
+	if window == Forever {
+		return
 	}
-	b.serve(now)
+	lapses, next := 0, Forever
+	for _, s := range b.all {
+		word := s.word.Load()
+		if !isHeld(word) {
+			continue
+		}
+		ended, ok := b.endOf(epochOf(word))
+		switch {
+		case !ok:
+		case now-ended < window:
+			next = min(next, ended)
+		case b.lapse(s, word, ended):
+			lapses++
+		}
+	}
+	if next != Forever {
+		b.setTimer(now, next+window)
+	}
+	if lapses > 0 {
+		b.roomMade()
+	}
 }
 
-// lapse frees a call's slot and remembers the call, which may still be running.
-// b.mu is held.
-func (b *Bulkhead) lapse(c *call) {
+// lapse frees a slot and remembers its call, which may still be running. b.mu is
+// held.
+func (b *Bulkhead) lapse(s *slot, ticket uint64, ended time.Duration) bool {
+	if !s.word.CompareAndSwap(ticket, freed(ticket)) {
+		return false // released just now
+	}
 	b.counts.Lapsed++
-	b.held.remove(c)
-	b.lapsed.push(c)
-	if c.cancel != nil && b.cfg.onReclaim == Cancel {
+	call := &lapsedCall{admitted: ended}
+	if d := s.details.Load(); d != nil && d.permit.ticket == ticket {
+		call.admitted, call.cancel = d.admitted, d.cancel
+	}
+	b.lapsed.add(Permit{s, ticket}, call)
+	if call.cancel != nil && b.cfg.Load().onReclaim == Cancel {
 		// Under the lock: ending a context runs none of the caller's code here
 		// (context.AfterFunc starts a goroutine), and nothing of it calls back.
-		c.cancel(ErrReclaimed)
+		call.cancel(ErrReclaimed)
 	}
-	if b.lapsed.len > maxLapsed {
-		b.end(b.lapsed.first)
-	}
-}
-
-// restartWindows lets every held call count from now, under the window that is
-// now in force. b.mu is held.
-func (b *Bulkhead) restartWindows(now time.Duration) {
-	for c := b.held.first; c != nil; c = c.next {
-		c.since = now
-	}
-	if b.timer != nil {
-		b.timer.Stop() // a timer that fires all the same finds nothing to do
-	}
-	b.armed = false
-	b.arm(now)
+	return true
 }

@@ -24,17 +24,23 @@ type waiter struct {
 	place   *list.Element
 }
 
-// join puts a new waiter at the end of the line. b.mu is held.
-func (b *Bulkhead) join(now time.Duration) *waiter {
-	w := &waiter{joined: now, decided: make(chan struct{})}
+// join puts a new waiter at the end of the line. It joins first and looks after:
+// a slot that is freed before the flag is seen is found by the look, and one that
+// is freed later is handed over. b.mu is held.
+func (b *Bulkhead) join() *waiter {
+	w := &waiter{joined: b.now(), decided: make(chan struct{})}
 	w.place = b.line.waiters.PushBack(w)
+	if b.line.waiters.Len() == 1 {
+		b.gate.Or(waiting)
+		b.serve()
+	}
 	return w
 }
 
 // serve admits waiting calls for as long as there is room. b.mu is held.
-func (b *Bulkhead) serve(now time.Duration) {
+func (b *Bulkhead) serve() {
 	for front := b.line.waiters.Front(); front != nil; front = b.line.waiters.Front() {
-		permit, err := b.admit(now)
+		permit, err := b.admit()
 		if err == ErrSaturated { //nolint:errorlint // admit returns the bare sentinel
 			return
 		}
@@ -50,9 +56,17 @@ func (b *Bulkhead) dismiss(err error) {
 }
 
 func (b *Bulkhead) decide(place *list.Element, permit Permit, err error) {
-	w := b.line.waiters.Remove(place).(*waiter) //nolint:errcheck // the line holds waiters alone
+	w := b.remove(place)
 	w.permit, w.err, w.place = permit, err, nil
 	close(w.decided)
+}
+
+func (b *Bulkhead) remove(place *list.Element) *waiter {
+	w := b.line.waiters.Remove(place).(*waiter) //nolint:errcheck // the line holds waiters alone
+	if b.line.waiters.Len() == 0 {
+		b.gate.lift(waiting)
+	}
+	return w
 }
 
 // wait blocks until the waiter's fate is decided, its budget is spent or its
@@ -73,36 +87,25 @@ func (b *Bulkhead) wait(ctx context.Context, w *waiter, budget time.Duration) (P
 // leave settles a waiter that woke up. On a tie the context wins; a slot granted
 // to a call that is gone is passed on; a grant wins over the budget. b.mu is held.
 func (b *Bulkhead) leave(ctx context.Context, w *waiter) (Permit, error) {
-	now := b.now()
-	waited := now - w.joined
+	waited := b.now() - w.joined
 	b.counts.Waited++
 	b.counts.WaitTime += waited
 	if w.place != nil {
-		b.sweep(now) // the lapse timer may be late: the slot could be ours
-	}
-	if w.place != nil {
-		b.line.waiters.Remove(w.place)
+		b.remove(w.place)
 	}
 	if err := contextError(ctx); err != nil {
-		b.takeBack(w.permit, now)
+		if w.permit.slot != nil {
+			b.giveBack(w.permit)
+		}
 		return Permit{}, b.cancelled(ctx, err, waited)
 	}
 	switch {
 	case w.err != nil:
 		return Permit{}, b.reject(w.err, waited)
-	case w.permit.call != nil:
+	case w.permit.slot != nil:
 		return b.admitted(w.permit), nil
 	default:
 		return Permit{}, b.reject(ErrSaturated, waited)
-	}
-}
-
-// takeBack ends a call that was admitted while its caller went away, and gives
-// the slot to the next in line. b.mu is held.
-func (b *Bulkhead) takeBack(p Permit, now time.Duration) {
-	if p.call != nil && p.call.ticket == p.ticket {
-		b.end(p.call)
-		b.serve(now)
 	}
 }
 

@@ -8,7 +8,7 @@ import "context"
 // Permit is what a caller holds while its call is in flight. It is a small
 // value; its zero value holds nothing. Whoever acquired it releases it, once.
 type Permit struct {
-	call   *call
+	slot   *slot
 	ticket uint64
 }
 
@@ -42,42 +42,84 @@ func (o Outcome) String() string {
 // Only the first release of a permit does anything; what it did is the outcome.
 // To ignore the outcome is fine: the bulkhead counts it.
 func (p Permit) Release() Outcome {
-	if p.call == nil {
+	s := p.slot
+	if s == nil {
 		return Released
 	}
-	b := p.call.bulkhead
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if p.call.ticket != p.ticket {
-		b.counts.StaleReleases++
-		return Stale
+	b := s.owner
+	if !s.word.CompareAndSwap(p.ticket, freed(p.ticket)) {
+		return b.releaseTooLate(p)
 	}
-	list := p.call.in
-	b.end(p.call)
-	if list == &b.lapsed {
-		b.counts.LateReleases++
-		return Late
+	gate := b.gate.Load()
+	if gate&flags != 0 || s.index == noIndex {
+		b.releaseSlowly(s, gate)
+		return Released
 	}
-	if b.line.waiters.Len() > 0 {
-		b.serve(b.now())
+	if hint := &b.stripe().hint; hint.Load() != uint32(s.index) {
+		hint.Store(uint32(s.index))
 	}
 	return Released
 }
 
-// context derives the context that a call runs with: it ends when the call's
-// slot lapses or a drain gives up on it. It has no deadline of its own, because a
-// reload may move the window.
-func (p Permit) context(parent context.Context) (context.Context, context.CancelCauseFunc) {
-	ctx, cancel := context.WithCancelCause(parent)
-	b := p.call.bulkhead
+// releaseSlowly does what a slot that was just freed means for others.
+func (b *Bulkhead) releaseSlowly(s *slot, gate uint64) {
+	if s.index != noIndex {
+		b.vacant.Store(int32(s.index) + 1)
+		if gate&flags == full {
+			b.gate.lift(full)
+			return
+		}
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch {
-	case p.call.ticket != p.ticket: // forgotten by a Reset
-	case p.call.in == &b.lapsed && b.cfg.onReclaim == Cancel:
-		cancel(ErrReclaimed)
-	default:
-		p.call.cancel = cancel
+	if s.index == noIndex {
+		b.extras.remove(s)
 	}
-	return ctx, cancel
+	b.roomMade()
+}
+
+// releaseTooLate tells a late release from a stale one.
+func (b *Bulkhead) releaseTooLate(p Permit) Outcome {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.lapsed.forget(p.slot, p.ticket) {
+		b.counts.StaleReleases++
+		return Stale
+	}
+	b.counts.LateReleases++
+	b.roomMade()
+	return Late
+}
+
+// begin derives the context that a call runs with, and leaves with the slot what
+// it takes to end it: when the slot lapses, or when a drain gives up on the call.
+// The context has no deadline of its own, because a reload may move the window.
+func (p Permit) begin(parent context.Context) *details {
+	b := p.slot.owner
+	d := &details{permit: p, admitted: b.now()}
+	d.ctx, d.cancel = context.WithCancelCause(parent)
+	p.slot.details.Store(d)
+	// Whoever took the slot away meanwhile may have looked for details too early.
+	if p.slot.word.Load() != p.ticket {
+		b.beginTooLate(d)
+	}
+	return d
+}
+
+func (b *Bulkhead) beginTooLate(d *details) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if call := b.lapsed.calls[d.permit]; call != nil {
+		call.cancel = d.cancel
+		if b.cfg.Load().onReclaim == Cancel {
+			d.cancel(ErrReclaimed)
+		}
+	}
+}
+
+// end releases the call, and its context.
+func (d *details) end() {
+	d.cancel(nil)
+	d.permit.slot.details.CompareAndSwap(d, nil)
+	d.permit.Release()
 }

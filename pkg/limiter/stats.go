@@ -12,7 +12,7 @@ import (
 // Counts are cumulative. Every call that asked is in exactly one of Admitted,
 // Cancelled and the four reasons of rejection, as soon as its answer is known.
 type Counts struct {
-	// Admitted calls ran.
+	// Admitted calls got a permit.
 	Admitted uint64
 	// Saturated, Refused, Draining and Closed calls were rejected with that error.
 	Saturated, Refused, Draining, Closed uint64
@@ -76,13 +76,38 @@ func (b *Bulkhead) Stats() Stats {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.sweep(b.now())
+	b.observe()
+	cfg := b.cfg.Load()
+	below, above := b.held()
 	return Stats{
-		Name: b.name, Limit: b.cfg.limit, MaxWait: b.cfg.maxWait, ReclaimAfter: b.cfg.reclaimAfter,
-		OnReclaim: b.cfg.onReclaim, Mode: b.cfg.mode, Ended: b.ended,
-		InFlight: b.held.len, Waiting: b.line.waiters.Len(), Overdue: b.lapsed.len, Unlimited: b.beyond.len,
-		Counts: b.counts,
+		Name: b.name, Limit: cfg.limit, MaxWait: cfg.maxWait, ReclaimAfter: cfg.reclaimAfter,
+		OnReclaim: cfg.onReclaim, Mode: cfg.mode, Ended: b.ended,
+		InFlight: below + above, Waiting: b.line.waiters.Len(), Overdue: len(b.lapsed.calls), Unlimited: b.extras.len,
+		Counts: b.total(),
 	}
+}
+
+// observe brings what is about to be reported up to date. b.mu is held.
+func (b *Bulkhead) observe() {
+	if b.cfg.Load().reclaimAfter == Forever {
+		b.endEpoch() // no timer does: so that ages are known from here on
+		return
+	}
+	b.tick(b.now())
+}
+
+// total adds up what is counted in different places. Slots count admissions by
+// their sequences, stripes the refusals of the fast path. b.mu is held.
+func (b *Bulkhead) total() Counts {
+	c := b.counts
+	c.Admitted = b.extras.started + b.wraps.Load()<<(64-sequenceShift) - b.undone
+	for _, s := range b.all {
+		c.Admitted += sequenceOf(s.word.Load())
+	}
+	for i := range b.striped {
+		c.Saturated += b.striped[i].refused.Load()
+	}
+	return c
 }
 
 // InFlight is how many slots are held.
@@ -118,11 +143,29 @@ func (b *Bulkhead) count(reason error) {
 // list describes the running calls, oldest first. b.mu is held.
 func (b *Bulkhead) list(now time.Duration) []Running {
 	var running []Running
-	for _, l := range []*calls{&b.lapsed, &b.held, &b.beyond} {
-		for c := l.first; c != nil; c = c.next {
-			running = append(running, Running{Age: now - c.admitted, Lapsed: l == &b.lapsed})
+	for _, c := range b.lapsed.calls {
+		running = append(running, Running{Age: now - c.admitted, Lapsed: true})
+	}
+	for s := b.extras.first; s != nil; s = s.extra.next {
+		running = append(running, Running{Age: now - s.extra.admitted})
+	}
+	for _, s := range b.all {
+		if word := s.word.Load(); isHeld(word) {
+			running = append(running, Running{Age: now - b.admittedBefore(s, word, now)})
 		}
 	}
-	slices.SortStableFunc(running, func(x, y Running) int { return cmp.Compare(y.Age, x.Age) })
+	slices.SortFunc(running, func(x, y Running) int { return cmp.Compare(y.Age, x.Age) })
 	return running
+}
+
+// admittedBefore is when the call that holds a slot was admitted: exactly if Do or
+// Call runs it, and else when its epoch ended. b.mu is held.
+func (b *Bulkhead) admittedBefore(s *slot, word uint64, now time.Duration) time.Duration {
+	if d := s.details.Load(); d != nil && d.permit.ticket == word {
+		return d.admitted
+	}
+	if ended, ok := b.endOf(epochOf(word)); ok {
+		return ended
+	}
+	return now
 }
