@@ -123,12 +123,13 @@ func (d *drain) run(ctx context.Context) (Report, error) {
 	defer cancel()
 	var stopErr error
 	var bulkheads []*draining
+	before := d.registry.busy()
 	report.Producers = timed(func() {
 		stopErr = d.stopProducers(bounded)
-		bulkheads = d.refuse()
+		bulkheads = d.refuse(before)
 	})
 	report.Running = timed(func() { d.await(bounded, bulkheads) })
-	report.add(bulkheads)
+	report.Services = serviceReports(bulkheads)
 
 	// Dependencies are closed also when the context has ended: their time is their own.
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.settings.closeTimeout)
@@ -175,18 +176,36 @@ func (p producer) run(ctx context.Context) (err error) {
 
 // draining is one bulkhead on its way to the end.
 type draining struct {
-	bulkhead       *limiter.Bulkhead
-	timeout        *time.Duration
-	letGo, running int
-	stillRunning   []limiter.Running
+	bulkhead     *limiter.Bulkhead
+	timeout      *time.Duration
+	letGo        int
+	before       busy
+	stillRunning []limiter.Running
+}
+
+// busy is what a bulkhead had to do with: the calls that ran, and how many had
+// been admitted by then.
+type busy struct {
+	running  int
+	admitted uint64
+}
+
+func busyNow(b *limiter.Bulkhead) busy {
+	s := b.Stats()
+	return busy{running: s.InFlight + s.Overdue + s.Unlimited, admitted: s.Counts.Admitted}
+}
+
+// finished is how many calls have ended since.
+func (b *draining) finished() int {
+	admitted := b.bulkhead.Stats().Counts.Admitted - b.before.admitted
+	return b.before.running + int(admitted) - len(b.stillRunning)
 }
 
 // refuse stops the admission of every bulkhead.
-func (d *drain) refuse() []*draining {
+func (d *drain) refuse(before map[*limiter.Bulkhead]busy) []*draining {
 	var all []*draining
 	for b, timeout := range d.registry.startDraining() {
-		letGo := b.StopAdmission()
-		all = append(all, &draining{bulkhead: b, timeout: timeout, letGo: letGo, running: len(b.Running())})
+		all = append(all, &draining{bulkhead: b, timeout: timeout, letGo: b.StopAdmission(), before: before[b]})
 	}
 	return all
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/signal"
@@ -97,13 +98,13 @@ func TestDrainInFourSteps(t *testing.T) {
 			LameDuck: 3 * time.Second, Producers: time.Second, Running: 19 * time.Second, Closed: 3,
 			Services: []ServiceReport{
 				{Service: "payments", LetGo: 1, Finished: 1, Remaining: []limiter.Running{{Age: 23 * time.Second}}},
-				{Service: "search", Remaining: []limiter.Running{{Age: 6 * time.Second}}},
+				{Service: "search", Finished: 1, Remaining: []limiter.Running{{Age: 6 * time.Second}}},
 			},
 		}
 		if got := report.String(); got != want.String() {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
-		if report.Finished() != 1 || report.Remaining() != 2 || report.LetGo() != 1 || report.Total() != 23*time.Second {
+		if report.Finished() != 2 || report.Remaining() != 2 || report.LetGo() != 1 || report.Total() != 23*time.Second {
 			t.Errorf("finished %d, remaining %d, let go %d, total %v", report.Finished(), report.Remaining(), report.LetGo(), report.Total())
 		}
 		again, _ := a.Shutdown(t.Context())
@@ -118,7 +119,7 @@ func TestNotReadyFromTheFirstMomentAndStillServing(t *testing.T) {
 		a := bare(t, two(), WithLameDuck(3*time.Second))
 		status := func() int {
 			w := httptest.NewRecorder()
-			a.ReadyHandler().ServeHTTP(w, httptest.NewRequest("GET", "/readyz", nil))
+			a.ReadyHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
 			return w.Code
 		}
 		if got := status(); got != 200 || !a.Ready() {

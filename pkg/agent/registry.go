@@ -185,6 +185,17 @@ func (a *Agent) Services() []Service {
 	return services
 }
 
+// busy says what every bulkhead has to do with now.
+func (r *registry) busy() map[*limiter.Bulkhead]busy {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	all := make(map[*limiter.Bulkhead]busy, len(r.handles))
+	for h := range maps.Values(r.handles) {
+		all[h.bulkhead] = busyNow(h.bulkhead)
+	}
+	return all
+}
+
 // startDraining returns every bulkhead with the drain time-out of its own, if it
 // has one, after making sure that later ones are born draining.
 func (r *registry) startDraining() map[*limiter.Bulkhead]*time.Duration {

@@ -17,8 +17,8 @@ import (
 type Report struct {
 	// LameDuck, Producers, Running and Dependencies are how long each step took.
 	LameDuck, Producers, Running, Dependencies time.Duration
-	// Services has an entry for every service that had calls when admission stopped,
-	// sorted by name.
+	// Services has an entry for every service that had calls since producers were
+	// told to stop, sorted by name.
 	Services []ServiceReport
 	// Closed is how many dependencies were told to close.
 	Closed int
@@ -27,33 +27,36 @@ type Report struct {
 // ServiceReport is what a drain did to one service.
 type ServiceReport struct {
 	Service string
-	// LetGo is how many waiting calls were refused, Finished how many running calls
-	// ended in time.
+	// LetGo is how many waiting calls and queued tasks were refused when admission
+	// stopped; Finished is how many calls ended, in time, since producers were told
+	// to stop.
 	LetGo, Finished int
 	// Remaining are the calls that still ran, oldest first.
 	Remaining []limiter.Running
 }
 
-// add takes in what became of each bulkhead.
-func (r *Report) add(bulkheads []*draining) {
+// serviceReports says what became of each bulkhead.
+func serviceReports(bulkheads []*draining) []ServiceReport {
+	var reports []ServiceReport
 	for _, b := range bulkheads {
-		if b.letGo+b.running > 0 {
-			r.Services = append(r.Services, ServiceReport{
+		if finished := b.finished(); b.letGo+finished+len(b.stillRunning) > 0 {
+			reports = append(reports, ServiceReport{
 				Service: b.bulkhead.Name(), LetGo: b.letGo,
-				Finished: b.running - len(b.stillRunning), Remaining: b.stillRunning,
+				Finished: finished, Remaining: b.stillRunning,
 			})
 		}
 	}
-	slices.SortFunc(r.Services, func(x, y ServiceReport) int { return cmp.Compare(x.Service, y.Service) })
+	slices.SortFunc(reports, func(x, y ServiceReport) int { return cmp.Compare(x.Service, y.Service) })
+	return reports
 }
 
 // Total is how long the drain took.
 func (r Report) Total() time.Duration { return r.LameDuck + r.Producers + r.Running + r.Dependencies }
 
-// LetGo is how many waiting calls were refused, over all services.
+// LetGo is how many waiting calls and queued tasks were refused, over all services.
 func (r Report) LetGo() int { return r.sum(func(s ServiceReport) int { return s.LetGo }) }
 
-// Finished is how many running calls ended in time, over all services.
+// Finished is how many calls ended in time, over all services.
 func (r Report) Finished() int { return r.sum(func(s ServiceReport) int { return s.Finished }) }
 
 // Remaining is how many calls still ran at the end, over all services.

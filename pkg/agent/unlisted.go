@@ -60,6 +60,9 @@ func (u Unlisted) terms(name string) terms {
 // termsOf an entry of the document.
 func termsOf(s bulkheadconfig.Service) terms {
 	t := terms{limit: s.Limit, reclaimAfter: s.ReclaimAfter, options: []limiter.Option{limiter.WithMaxWait(s.MaxWait)}}
+	if s.Queue != nil {
+		t.options = append(t.options, limiter.WithQueue(s.Queue.Capacity, s.Queue.MaxConcurrency))
+	}
 	if s.Enforcement == bulkheadconfig.Shadow {
 		t.options = append(t.options, limiter.WithMode(limiter.Shadow))
 	}

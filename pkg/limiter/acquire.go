@@ -87,7 +87,7 @@ func (b *Bulkhead) acquireSlowly(ctx context.Context) (Permit, error) {
 	b.mu.Lock()
 	budget := b.cfg.Load().maxWait
 	p, err := b.enter()
-	if err == ErrSaturated && budget > 0 { //nolint:errorlint // enter returns the bare sentinel
+	if errors.Is(err, ErrSaturated) && budget > 0 {
 		w := b.join()
 		b.mu.Unlock()
 		return b.wait(ctx, w, budget)
@@ -123,11 +123,11 @@ func Call[T any](ctx context.Context, b *Bulkhead, fn func(context.Context) (T, 
 	call := permit.begin(ctx)
 	defer call.end()
 	value, err := fn(call.ctx)
-	return value, explain(err, call.ctx)
+	return value, explain(call.ctx, err)
 }
 
 // explain names why the call's context was ended, when that was our doing.
-func explain(err error, ctx context.Context) error {
+func explain(ctx context.Context, err error) error {
 	c := context.Cause(ctx)
 	ours := errors.Is(c, ErrReclaimed) || errors.Is(c, ErrDraining)
 	if err == nil || !ours || errors.Is(err, c) {
@@ -143,7 +143,7 @@ func (b *Bulkhead) enter() (Permit, error) {
 		return Permit{}, ErrSaturated // whoever makes room serves the line: there is none
 	}
 	p, err := b.admit()
-	if err == ErrSaturated { //nolint:errorlint // admit returns the bare sentinel
+	if errors.Is(err, ErrSaturated) {
 		return b.lookAgain()
 	}
 	return p, err
@@ -194,7 +194,7 @@ func (b *Bulkhead) admitted(p Permit) Permit {
 // reject counts a refusal and gives it its details. b.mu is held.
 func (b *Bulkhead) reject(reason error, waited time.Duration) error {
 	b.count(reason)
-	if reason == ErrSaturated { //nolint:errorlint // reasons are bare sentinels
+	if errors.Is(reason, ErrSaturated) {
 		below, above := b.held()
 		return &SaturatedError{Service: b.name, Limit: b.cfg.Load().limit, InFlight: below + above, Waited: waited}
 	}

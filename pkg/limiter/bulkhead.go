@@ -44,6 +44,7 @@ type Bulkhead struct {
 	lapsed lapsedCalls
 	extras extras
 	line   line
+	tasks  tasks
 	// ended is why no call is admitted any more: ErrDraining, ErrClosed or nil.
 	ended error
 	// idle is closed when the last running call ends; nil when nobody waits for it.
@@ -148,6 +149,7 @@ func (b *Bulkhead) Reset() {
 		}
 	}
 	b.lapsed = lapsedCalls{}
+	b.tasks.holding = 0
 	for b.extras.first != nil {
 		s := b.extras.first
 		s.word.Store(freed(s.word.Load()))

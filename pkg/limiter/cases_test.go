@@ -71,7 +71,7 @@ func TestL08CancelAtTheMomentOfGrant(t *testing.T) {
 		holders.Add(-1)
 		p.Release()
 	}
-	for range 20_000 {
+	for range 100_000 {
 		held := take(t, b, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		var calls sync.WaitGroup

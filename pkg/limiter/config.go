@@ -61,6 +61,13 @@ func WithMode(m Mode) Option { return func(c *config) { c.mode = m } }
 // Cancel.
 func WithOnReclaim(o OnReclaim) Option { return func(c *config) { c.onReclaim = o } }
 
+// WithQueue lets a Reducer queue tasks: capacity, at least 1, is how many may
+// wait; maxConcurrency is how many slots tasks may use at once, 0 for as many as
+// the limit allows. Without it, a task that finds no room is refused.
+func WithQueue(capacity, maxConcurrency int) Option {
+	return func(c *config) { c.queue, c.queueCapacity, c.maxConcurrency = true, capacity, maxConcurrency }
+}
+
 type config struct {
 	// slots are those that callers scan: as many as were made so far, up to the
 	// limit.
@@ -70,6 +77,10 @@ type config struct {
 	maxWait      time.Duration
 	mode         Mode
 	onReclaim    OnReclaim
+	// queue says that there is one.
+	queue          bool
+	queueCapacity  int
+	maxConcurrency int
 }
 
 func newConfig(limit int, reclaimAfter time.Duration, options []Option) (config, error) {
@@ -94,6 +105,10 @@ func (c config) validate() error {
 		return fmt.Errorf("mode: %v: must be Enforce, Shadow, Refuse or PassThrough", c.mode)
 	case c.onReclaim > Release:
 		return fmt.Errorf("onReclaim: %d: must be Cancel or Release", c.onReclaim)
+	case c.queue && c.queueCapacity < 1:
+		return fmt.Errorf("queue capacity: %d: must be at least 1", c.queueCapacity)
+	case c.maxConcurrency < 0:
+		return fmt.Errorf("queue maxConcurrency: %d: must not be negative; 0 is as many as the limit", c.maxConcurrency)
 	}
 	return nil
 }

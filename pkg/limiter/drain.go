@@ -5,6 +5,7 @@ package limiter
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -25,7 +26,7 @@ func (b *Bulkhead) Close() { b.stop(ErrClosed) }
 
 // StopAdmission refuses every later call with ErrDraining, and those that wait:
 // the first half of Drain, for who has to stop several bulkheads before waiting
-// for any. It returns how many waiting calls it let go. It can be called again; a
+// for any. It returns how many waiting calls and queued tasks it let go. It can be called again; a
 // closed bulkhead stays closed.
 func (b *Bulkhead) StopAdmission() (letGo int) { return b.stop(ErrDraining) }
 
@@ -35,12 +36,13 @@ func (b *Bulkhead) stop(reason error) (letGo int) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.ended != ErrClosed { //nolint:errorlint // ended is a bare sentinel
+	if !errors.Is(b.ended, ErrClosed) {
 		b.ended = reason
 	}
 	b.guard()
-	letGo = b.line.waiters.Len()
+	letGo = b.line.waiters.Len() + b.tasks.waiting.Len()
 	b.dismiss(b.ended)
+	b.dismissTasks(b.ended)
 	return letGo
 }
 

@@ -22,6 +22,14 @@ var (
 	ErrDraining = errors.New("draining")
 	// ErrClosed means that the bulkhead was closed.
 	ErrClosed = errors.New("closed")
+	// ErrQueueFull means that the queue of tasks was full.
+	ErrQueueFull = errors.New("queue full")
+	// ErrNilTask means that a task was nil.
+	ErrNilTask = errors.New("limiter: nil task")
+	// ErrGoexit means that a task called runtime.Goexit.
+	ErrGoexit = errors.New("limiter: task called runtime.Goexit")
+	// ErrPending means that a future's outcome is not known yet.
+	ErrPending = errors.New("limiter: outcome not known yet")
 	// ErrReclaimed is the cause of a call's context that ended because its slot
 	// lapsed: the call ran for longer than reclaimAfter.
 	ErrReclaimed = errors.New("slot reclaimed: the call outlived reclaimAfter")
@@ -68,3 +76,19 @@ func (e *CancelledError) Error() string {
 
 // Unwrap returns the context's error and its cause.
 func (e *CancelledError) Unwrap() []error { return []error{e.Err, e.Cause} }
+
+// PanicError is the outcome of a task that panicked.
+type PanicError struct {
+	// Value is what it panicked with, Stack where.
+	Value any
+	Stack []byte
+}
+
+// Error returns one line for a log, without the stack.
+func (e *PanicError) Error() string { return fmt.Sprintf("task panicked: %v", e.Value) }
+
+// Unwrap returns the value if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}

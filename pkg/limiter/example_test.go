@@ -36,8 +36,7 @@ func ExampleSaturatedError() {
 	defer permit.Release()
 
 	_, err := payments.Acquire(context.Background())
-	var saturated *limiter.SaturatedError
-	if errors.As(err, &saturated) {
+	if saturated, ok := errors.AsType[*limiter.SaturatedError](err); ok {
 		fmt.Printf("%s: %d of %d\n", saturated.Service, saturated.InFlight, saturated.Limit)
 	}
 	// Output:

@@ -92,6 +92,9 @@ func (b *Bulkhead) lapse(s *slot, ticket uint64, ended time.Duration) bool {
 	call := &lapsedCall{admitted: ended}
 	if d := s.details.Load(); d != nil && d.permit.ticket == ticket {
 		call.admitted, call.cancel = d.admitted, d.cancel
+		if d.task {
+			b.tasks.holding--
+		}
 	}
 	b.lapsed.add(Permit{s, ticket}, call)
 	if call.cancel != nil && b.cfg.Load().onReclaim == Cancel {

@@ -6,6 +6,7 @@ package limiter
 import (
 	"container/list"
 	"context"
+	"errors"
 	"time"
 )
 
@@ -18,6 +19,7 @@ type line struct{ waiters list.List }
 // line by serve or dismiss (decided is closed), or by itself in leave.
 type waiter struct {
 	joined  time.Duration
+	task    *queued // the task that waits; nil for a caller that does
 	decided chan struct{}
 	permit  Permit
 	err     error
@@ -29,19 +31,26 @@ type waiter struct {
 // is freed later is handed over. b.mu is held.
 func (b *Bulkhead) join() *waiter {
 	w := &waiter{joined: b.now(), decided: make(chan struct{})}
+	b.joinAs(w)
+	return w
+}
+
+func (b *Bulkhead) joinAs(w *waiter) {
 	w.place = b.line.waiters.PushBack(w)
+	if w.task != nil {
+		w.task.place, w.task.waiter = w.place, w
+	}
 	if b.line.waiters.Len() == 1 {
 		b.gate.Or(waiting)
 		b.serve()
 	}
-	return w
 }
 
 // serve admits waiting calls for as long as there is room. b.mu is held.
 func (b *Bulkhead) serve() {
 	for front := b.line.waiters.Front(); front != nil; front = b.line.waiters.Front() {
 		permit, err := b.admit()
-		if err == ErrSaturated { //nolint:errorlint // admit returns the bare sentinel
+		if errors.Is(err, ErrSaturated) {
 			return
 		}
 		b.decide(front, permit, err)
@@ -58,6 +67,10 @@ func (b *Bulkhead) dismiss(err error) {
 func (b *Bulkhead) decide(place *list.Element, permit Permit, err error) {
 	w := b.remove(place)
 	w.permit, w.err, w.place = permit, err, nil
+	if w.task != nil {
+		w.task.decided(permit, err)
+		return
+	}
 	close(w.decided)
 }
 

@@ -82,27 +82,36 @@ func (b *Bulkhead) releaseSlowly(s *slot, gate uint64) {
 func (b *Bulkhead) releaseTooLate(p Permit) Outcome {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.lapsed.forget(p.slot, p.ticket) {
-		b.counts.StaleReleases++
-		return Stale
-	}
-	b.counts.LateReleases++
+	outcome := b.countTooLate(p)
 	b.roomMade()
-	return Late
+	return outcome
+}
+
+func (b *Bulkhead) countTooLate(p Permit) Outcome {
+	if b.lapsed.forget(p.slot, p.ticket) {
+		b.counts.LateReleases++
+		return Late
+	}
+	b.counts.StaleReleases++
+	return Stale
 }
 
 // begin derives the context that a call runs with, and leaves with the slot what
 // it takes to end it: when the slot lapses, or when a drain gives up on the call.
 // The context has no deadline of its own, because a reload may move the window.
 func (p Permit) begin(parent context.Context) *details {
-	b := p.slot.owner
-	d := &details{permit: p, admitted: b.now()}
-	d.ctx, d.cancel = context.WithCancelCause(parent)
+	b, d := p.slot.owner, p.detail(parent)
 	p.slot.details.Store(d)
 	// Whoever took the slot away meanwhile may have looked for details too early.
 	if p.slot.word.Load() != p.ticket {
 		b.beginTooLate(d)
 	}
+	return d
+}
+
+func (p Permit) detail(parent context.Context) *details {
+	d := &details{permit: p, admitted: p.slot.owner.now()}
+	d.ctx, d.cancel = context.WithCancelCause(parent)
 	return d
 }
 

@@ -101,6 +101,7 @@ func (b *Bulkhead) roomMade() {
 	if b.gate.Load()&debt != 0 {
 		b.settleDebt()
 	}
+	b.pump()
 	b.serve()
 	if b.idle != nil && b.running() == 0 {
 		close(b.idle)

@@ -65,6 +65,8 @@ type details struct {
 	admitted time.Duration
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
+	// task says that a task runs, not a caller.
+	task bool
 }
 
 // stripe is where one caller, or a few, remember things without meeting others.

@@ -5,17 +5,20 @@ package limiter
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"time"
 )
 
-// Counts are cumulative. Every call that asked is in exactly one of Admitted,
-// Cancelled and the four reasons of rejection, as soon as its answer is known.
+// Counts are cumulative. Every call that asked and every task that was submitted
+// is in exactly one of Admitted, Cancelled and the five reasons of rejection, as
+// soon as its answer is known.
 type Counts struct {
 	// Admitted calls got a permit.
 	Admitted uint64
-	// Saturated, Refused, Draining and Closed calls were rejected with that error.
-	Saturated, Refused, Draining, Closed uint64
+	// Saturated, Refused, Draining, Closed and QueueFull were rejected with that
+	// error.
+	Saturated, Refused, Draining, Closed, QueueFull uint64
 	// Cancelled calls had a context that ended before they were admitted.
 	Cancelled uint64
 	// Shadowed calls are among the admitted: Enforce would have made them wait or
@@ -30,10 +33,15 @@ type Counts struct {
 	// LateReleases came after their slot had lapsed, StaleReleases after the permit
 	// was released or forgotten.
 	LateReleases, StaleReleases uint64
+	// TasksDone is how many tasks have ended, TaskFailures how many of them with an
+	// error, observed or not.
+	TasksDone, TaskFailures uint64
 }
 
-// Rejected is the sum of the four reasons.
-func (c Counts) Rejected() uint64 { return c.Saturated + c.Refused + c.Draining + c.Closed }
+// Rejected is the sum of the five reasons.
+func (c Counts) Rejected() uint64 {
+	return c.Saturated + c.Refused + c.Draining + c.Closed + c.QueueFull
+}
 
 // Asked is how many calls got their answer: admitted, rejected or cancelled.
 func (c Counts) Asked() uint64 { return c.Admitted + c.Rejected() + c.Cancelled }
@@ -43,10 +51,11 @@ func (c Counts) Add(d Counts) Counts {
 	return Counts{
 		Admitted:  c.Admitted + d.Admitted,
 		Saturated: c.Saturated + d.Saturated, Refused: c.Refused + d.Refused,
-		Draining: c.Draining + d.Draining, Closed: c.Closed + d.Closed,
+		Draining: c.Draining + d.Draining, Closed: c.Closed + d.Closed, QueueFull: c.QueueFull + d.QueueFull,
 		Cancelled: c.Cancelled + d.Cancelled, Shadowed: c.Shadowed + d.Shadowed,
 		Waited: c.Waited + d.Waited, WaitTime: c.WaitTime + d.WaitTime, Lapsed: c.Lapsed + d.Lapsed,
 		LateReleases: c.LateReleases + d.LateReleases, StaleReleases: c.StaleReleases + d.StaleReleases,
+		TasksDone: c.TasksDone + d.TasksDone, TaskFailures: c.TaskFailures + d.TaskFailures,
 	}
 }
 
@@ -60,12 +69,27 @@ type Stats struct {
 	Mode                  Mode
 	// Ended is ErrDraining, ErrClosed or nil.
 	Ended error
-	// InFlight is how many slots are held, Waiting how many calls stand in line,
-	// Overdue how many run though their slot has lapsed, and Unlimited how many were
-	// admitted without a slot by Shadow or PassThrough.
+	// InFlight is how many slots are held, Waiting how many callers stand in line,
+	// Overdue how many calls run though their slot has lapsed, and Unlimited how many
+	// were admitted without a slot by Shadow or PassThrough.
 	InFlight, Waiting, Overdue, Unlimited int
+	// Tasks is the queue.
+	Tasks TaskStats
 	// Counts since the bulkhead was made.
 	Counts Counts
+}
+
+// TaskStats is the queue of a bulkhead at one instant. The longest wait to expect
+// is about Capacity divided by the rate at which Counts.TasksDone grows.
+type TaskStats struct {
+	// Active tasks run, lapsed or not; Queued ones wait.
+	Active, Queued int
+	// RemainingActive is how many more could start at once if no caller held a slot,
+	// RemainingQueue how many more could be queued.
+	RemainingActive, RemainingQueue int
+	// Capacity and MaxConcurrency are the configuration; Capacity is 0 without a
+	// queue.
+	Capacity, MaxConcurrency int
 }
 
 // Stats returns the configuration, the present state and the counts, all of one
@@ -82,8 +106,16 @@ func (b *Bulkhead) Stats() Stats {
 	return Stats{
 		Name: b.name, Limit: cfg.limit, MaxWait: cfg.maxWait, ReclaimAfter: cfg.reclaimAfter,
 		OnReclaim: cfg.onReclaim, Mode: cfg.mode, Ended: b.ended,
-		InFlight: below + above, Waiting: b.line.waiters.Len(), Overdue: len(b.lapsed.calls), Unlimited: b.extras.len,
-		Counts: b.total(),
+		InFlight: below + above, Waiting: b.line.waiters.Len() - b.tasks.inLine, Overdue: len(b.lapsed.calls), Unlimited: b.extras.len,
+		Tasks: b.tasks.stats(cfg), Counts: b.total(),
+	}
+}
+
+func (t *tasks) stats(cfg *config) TaskStats {
+	return TaskStats{
+		Active: t.active, Queued: t.queued(),
+		RemainingActive: max(0, cfg.taskShare()-t.holding), RemainingQueue: max(0, cfg.queueCapacity-t.queued()),
+		Capacity: cfg.queueCapacity, MaxConcurrency: cfg.maxConcurrency,
 	}
 }
 
@@ -128,15 +160,17 @@ func (b *Bulkhead) Saturated() bool {
 
 // count books a refusal under its reason. b.mu is held.
 func (b *Bulkhead) count(reason error) {
-	switch reason { //nolint:errorlint // reasons are bare sentinels
-	case ErrSaturated:
+	switch {
+	case errors.Is(reason, ErrSaturated):
 		b.counts.Saturated++
-	case ErrRefused:
+	case errors.Is(reason, ErrRefused):
 		b.counts.Refused++
-	case ErrDraining:
+	case errors.Is(reason, ErrDraining):
 		b.counts.Draining++
-	case ErrClosed:
+	case errors.Is(reason, ErrClosed):
 		b.counts.Closed++
+	case errors.Is(reason, ErrQueueFull):
+		b.counts.QueueFull++
 	}
 }
 

@@ -26,6 +26,10 @@ func perService(kind prometheus.ValueType, name, help string, read func(limiter.
 var perServiceMetrics = []metric{
 	perService(prometheus.GaugeValue, "limit", "Calls that may be in flight at once.",
 		func(s limiter.Stats) float64 { return float64(s.Limit) }),
+	perService(prometheus.GaugeValue, "max_wait_seconds", "How long a call may wait for a slot.",
+		func(s limiter.Stats) float64 { return s.MaxWait.Seconds() }),
+	perService(prometheus.GaugeValue, "reclaim_after_seconds", "How long a slot may be held before it is taken back.",
+		func(s limiter.Stats) float64 { return s.ReclaimAfter.Seconds() }),
 	perService(prometheus.GaugeValue, "in_flight", "Slots held now.",
 		func(s limiter.Stats) float64 { return float64(s.InFlight) }),
 	perService(prometheus.GaugeValue, "waiting", "Calls waiting for a slot now.",
@@ -46,18 +50,29 @@ var perServiceMetrics = []metric{
 		func(s limiter.Stats) float64 { return float64(s.Counts.Lapsed) }),
 	perService(prometheus.CounterValue, "late_releases_total", "Calls that ended after their slot had lapsed.",
 		func(s limiter.Stats) float64 { return float64(s.Counts.LateReleases) }),
+	perService(prometheus.GaugeValue, "tasks_active", "Tasks of the queue that run now.",
+		func(s limiter.Stats) float64 { return float64(s.Tasks.Active) }),
+	perService(prometheus.GaugeValue, "tasks_queued", "Tasks that wait in the queue now.",
+		func(s limiter.Stats) float64 { return float64(s.Tasks.Queued) }),
+	perService(prometheus.GaugeValue, "tasks_queue_capacity", "Tasks that the queue holds; 0 without a queue.",
+		func(s limiter.Stats) float64 { return float64(s.Tasks.Capacity) }),
+	perService(prometheus.CounterValue, "tasks_done_total", "Tasks that have ended, failed ones included.",
+		func(s limiter.Stats) float64 { return float64(s.Counts.TasksDone) }),
+	perService(prometheus.CounterValue, "task_failures_total", "Tasks that ended with an error, observed or not.",
+		func(s limiter.Stats) float64 { return float64(s.Counts.TaskFailures) }),
 	perService(prometheus.CounterValue, "stale_releases_total", "Releases of a permit that was released or reset before.",
 		func(s limiter.Stats) float64 { return float64(s.Counts.StaleReleases) }),
 }
 
 // results are the ways in which a call that asked for a slot was answered.
 var results = map[string]func(limiter.Counts) uint64{
-	"admitted":  func(c limiter.Counts) uint64 { return c.Admitted },
-	"saturated": func(c limiter.Counts) uint64 { return c.Saturated },
-	"refused":   func(c limiter.Counts) uint64 { return c.Refused },
-	"draining":  func(c limiter.Counts) uint64 { return c.Draining },
-	"closed":    func(c limiter.Counts) uint64 { return c.Closed },
-	"cancelled": func(c limiter.Counts) uint64 { return c.Cancelled },
+	"admitted":   func(c limiter.Counts) uint64 { return c.Admitted },
+	"saturated":  func(c limiter.Counts) uint64 { return c.Saturated },
+	"refused":    func(c limiter.Counts) uint64 { return c.Refused },
+	"draining":   func(c limiter.Counts) uint64 { return c.Draining },
+	"closed":     func(c limiter.Counts) uint64 { return c.Closed },
+	"queue_full": func(c limiter.Counts) uint64 { return c.QueueFull },
+	"cancelled":  func(c limiter.Counts) uint64 { return c.Cancelled },
 }
 
 var (
@@ -133,6 +148,9 @@ func fold(sum *limiter.Stats, s limiter.Stats) {
 	sum.Waiting += s.Waiting
 	sum.Overdue += s.Overdue
 	sum.Unlimited += s.Unlimited
+	sum.Tasks.Active += s.Tasks.Active
+	sum.Tasks.Queued += s.Tasks.Queued
+	sum.Tasks.Capacity += s.Tasks.Capacity
 	sum.Counts = sum.Counts.Add(s.Counts)
 }
 

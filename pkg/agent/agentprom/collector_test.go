@@ -55,6 +55,7 @@ servicebulkhead_calls_total{result="admitted",service="payments"} 2
 servicebulkhead_calls_total{result="cancelled",service="payments"} 0
 servicebulkhead_calls_total{result="closed",service="payments"} 0
 servicebulkhead_calls_total{result="draining",service="payments"} 0
+servicebulkhead_calls_total{result="queue_full",service="payments"} 0
 servicebulkhead_calls_total{result="refused",service="payments"} 0
 servicebulkhead_calls_total{result="saturated",service="payments"} 1
 # HELP servicebulkhead_in_flight Slots held now.

@@ -1,0 +1,100 @@
+# Copyright The ServiceBulkhead Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Needs Go, git, make, bash and a C compiler (for the race detector). Everything
+# else is built from Go modules at pinned versions.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+# A newer toolchain is never fetched behind your back.
+export GOTOOLCHAIN ?= local
+
+TOOL := go tool -modfile=$(CURDIR)/hack/tools/go.mod
+MODULES := . api pkg bench hack/kubernetes
+HEADER := $(CURDIR)/hack/boilerplate.go.txt
+
+# What generate and manifests write.
+GENERATED := api/v1alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml
+
+# in: run $(2) in the folder of module $(1). The module that holds Kubernetes gets
+# the flags of its one big build, so that the build cache serves both: -trimpath
+# and cgo each change every package's cache key.
+in = echo "  $(1)" && cd $(CURDIR)/$(1) && $(if $(filter hack/kubernetes,$(1)),CGO_ENABLED=0 GOFLAGS="$$(go env GOFLAGS) -trimpath") $(2)
+each = $(foreach module,$(1),($(call in,$(module),$(2)));)
+
+##@ Use
+.PHONY: help
+help: ## Show this.
+	@while IFS= read -r line; do \
+	  if [[ $$line =~ ^##@\ (.*)$$ ]]; then printf '\n%s\n' "$${BASH_REMATCH[1]}"; fi; \
+	  if [[ $$line =~ ^([a-z-]+):.*\ ##\ (.*)$$ ]]; then printf '  make %-10s %s\n' "$${BASH_REMATCH[1]}" "$${BASH_REMATCH[2]}"; fi; \
+	done < Makefile
+
+.PHONY: demo
+demo: ## Show the whole path on a local control plane, in about a minute. DEMO_KEEP=1 leaves it running.
+	go run ./hack/demo
+
+.PHONY: cluster
+cluster: ## Run a local control plane until Ctrl-C, and say how to use it.
+	go run ./hack/cluster
+
+.PHONY: build
+build: ## Build the operator: bin/operator.
+	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/operator ./cmd/operator
+
+##@ Check
+.PHONY: test
+test: test-pure test-plane ## Run all tests.
+
+.PHONY: test-pure
+test-pure: ## Run the tests that need no control plane, with the race detector.
+	@$(call each,pkg api bench,go test -race ./...)
+
+# -count=1: go test's cache does not see the manifests and binaries that these
+# tests hand to other processes.
+.PHONY: test-plane
+test-plane: ## Run the operator's tests, and those of the local control plane they run on.
+	@$(call in,hack/kubernetes,go test ./...)
+	assets=$$(go run ./hack/cluster assets); KUBEBUILDER_ASSETS=$$assets go test -count=1 -timeout 20m ./...
+
+.PHONY: lint
+lint: ## Run the linters of .golangci.yml over every module.
+	@$(call each,$(MODULES),$(TOOL) golangci-lint run ./...)
+
+.PHONY: verify
+verify: ## Fail when generated files, go.mod files or the formatting are stale, or go vet complains.
+	@state() { GIT_INDEX_FILE=$$index git add -A -- $(GENERATED) && GIT_INDEX_FILE=$$index git write-tree; }; \
+	index=$$(mktemp -u); trap 'rm -f "$$index"' EXIT; \
+	before=$$(state); $(MAKE) generate manifests; after=$$(state); \
+	if ! git diff --exit-code "$$before" "$$after"; then echo 'generated files were stale: commit what make generate manifests wrote' >&2; exit 1; fi
+	@stale=$$(git ls-files -co --exclude-standard --deduplicate -- '*.go' | while read -r file; do if [[ -e $$file ]]; then gofmt -l "$$file"; fi; done); \
+	if [[ -n $$stale ]]; then printf 'gofmt would change:\n%s\n' "$$stale" >&2; exit 1; fi
+	@$(call each,$(MODULES) hack/tools,go mod tidy -diff)
+	@$(call each,$(MODULES),go vet ./...)
+
+.PHONY: bench
+bench: ## Measure the limiter beside its peers: ten rounds, medians, and ratios to x/sync. Wants an idle machine.
+	@mkdir -p dist
+	cd bench && go test -c -o ../dist/bench.test .
+	@for round in {1..10}; do \
+	  echo "  round $$round of 10" >&2; \
+	  dist/bench.test -test.run '^$$' -test.bench . -test.benchtime 300ms; \
+	done >dist/bench.txt
+	@$(TOOL) benchstat -col /impl dist/bench.txt
+
+##@ Change
+.PHONY: generate
+generate: ## Generate deep copies from the API's types.
+	@cd api && $(TOOL) controller-gen object:headerFile=$(HEADER) paths=./v1alpha1
+
+.PHONY: manifests
+manifests: ## Generate the CRD from the API's types, and the operator's role from the controllers' markers.
+	@cd api && $(TOOL) controller-gen crd paths=./v1alpha1 output:crd:dir=$(CURDIR)/config/crd/bases
+	@$(TOOL) controller-gen rbac:roleName=servicebulkhead-operator paths=./controllers/... output:rbac:dir=config/rbac
+
+.PHONY: clean
+clean: ## Remove what was built here. The binaries of the local control plane stay in their cache.
+	rm -rf bin dist

@@ -1,0 +1,117 @@
+// Copyright The ServiceBulkhead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
+	"github.com/servicebulkhead/servicebulkhead/pkg/bulkheadconfig"
+)
+
+// claim is a bulkhead that asks for its service's place in the document.
+type claim struct {
+	bulkhead *v1alpha1.ServiceBulkhead
+	service  string
+	rank     rank
+	// entry is what the document is to hold should the claim win; nil means
+	// nothing.
+	entry *bulkheadconfig.Service
+	// fault says why the bulkhead is invalid; empty means that it is valid.
+	fault string
+}
+
+// rank orders the claims to one service; the lowest wins.
+type rank int
+
+const (
+	// rankHolder is a bulkhead that the document holds already. It stays, so that
+	// an object which comes later, or an older one restored from a backup, cannot
+	// take a service over from running pods.
+	rankHolder rank = iota
+	rankValid
+	// rankOrphan is an invalid bulkhead whose service the document holds though no
+	// status says for whom, as after a restore, which loses statuses. Most likely
+	// it was this one.
+	rankOrphan
+	rankInvalid
+)
+
+// newClaim weighs a bulkhead. That it is in the document is told by its status:
+// the document itself does not say whose entry it holds.
+func newClaim(b *v1alpha1.ServiceBulkhead, previous services) claim {
+	c := claim{bulkhead: b, service: b.Service()}
+	kept, known := previous[c.service]
+	c.entry, c.fault = entryOf(b)
+	if c.fault != "" && known {
+		c.entry = &kept
+	}
+	switch {
+	case b.Status.ConfigMapRef != nil && c.entry != nil:
+		c.rank = rankHolder
+	case c.fault == "":
+		c.rank = rankValid
+	case known:
+		c.rank = rankOrphan
+	default:
+		c.rank = rankInvalid
+	}
+	return c
+}
+
+// entryOf converts a valid bulkhead, or says what is wrong with it. Admission
+// has checked the same rules; only an object that was stored before a rule
+// existed fails here.
+func entryOf(b *v1alpha1.ServiceBulkhead) (entry *bulkheadconfig.Service, fault string) {
+	e, err := v1alpha1.Entry(b)
+	if err != nil {
+		return nil, err.Error()
+	}
+	return &e, ""
+}
+
+// compare sorts claims by service, the winner of each first: by rank, then the
+// older, then the name, which no two bulkheads of a namespace share.
+func (c claim) compare(other claim) int {
+	a, b := c.bulkhead, other.bulkhead
+	return cmp.Or(
+		cmp.Compare(c.service, other.service),
+		cmp.Compare(c.rank, other.rank),
+		a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+		cmp.Compare(a.Name, b.Name),
+	)
+}
+
+func (c claim) won() verdict {
+	if c.fault != "" {
+		return c.invalid(c.entry)
+	}
+	return verdict{
+		bulkhead: c.bulkhead,
+		entry:    c.entry,
+		reason:   v1alpha1.ReasonAccepted,
+		message:  fmt.Sprintf("valid, and service %s is its own", c.service),
+	}
+}
+
+func (c claim) lostTo(winner claim) verdict {
+	if c.fault != "" {
+		return c.invalid(nil)
+	}
+	return verdict{
+		bulkhead: c.bulkhead,
+		reason:   v1alpha1.ReasonServiceConflict,
+		message: fmt.Sprintf("service %s belongs to ServiceBulkhead %s in ConfigMap %s: delete one of the two",
+			c.service, winner.bulkhead.Name, c.bulkhead.ConfigMapName()),
+	}
+}
+
+func (c claim) invalid(kept *bulkheadconfig.Service) verdict {
+	message := c.fault
+	if kept != nil {
+		message += "; pods keep the last accepted values"
+	}
+	return verdict{bulkhead: c.bulkhead, entry: kept, reason: v1alpha1.ReasonInvalid, message: message}
+}

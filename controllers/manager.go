@@ -1,0 +1,151 @@
+// Copyright The ServiceBulkhead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
+)
+
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update,namespace=servicebulkhead-system
+// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch,namespace=servicebulkhead-system
+
+const (
+	// LeaderElectionID is the name of the Lease that the leading replica holds.
+	LeaderElectionID = "operator.servicebulkhead.io"
+
+	// DefaultResync is the resync period where Options sets none.
+	DefaultResync = time.Hour
+
+	// gracefulShutdown fits a pod's default grace period of 30 s with room to spare.
+	gracefulShutdown = 20 * time.Second
+
+	// workers is how many ConfigMaps are worked on at once.
+	workers = 4
+)
+
+// Options are what an installation chooses.
+type Options struct {
+	// Namespaces are the only ones to watch; empty means all.
+	Namespaces []string
+	// Resync is how often everything is looked at without a cause; 0 means
+	// DefaultResync.
+	Resync time.Duration
+	// MetricsAddress is where metrics are served, in plain HTTP and to everybody who
+	// can reach it; empty or "0" means nowhere.
+	MetricsAddress string
+	// ProbeAddress is where /healthz and /readyz are served; empty or "0" means
+	// nowhere.
+	ProbeAddress string
+	// LeaderElection lets one replica of several do the work.
+	LeaderElection bool
+	// LeaderElectionNamespace is where the Lease lies; empty means the pod's own
+	// namespace, and is an error outside a cluster.
+	LeaderElectionNamespace string
+}
+
+// ManagerOptions configures a manager for Setup. The caller may change what it
+// returns, except for the scheme and the cache.
+func ManagerOptions(o Options) manager.Options {
+	timeout := gracefulShutdown
+	return manager.Options{
+		Scheme:                  newScheme(),
+		Cache:                   cacheOptions(o),
+		Metrics:                 server.Options{BindAddress: cmp.Or(o.MetricsAddress, "0")},
+		HealthProbeBindAddress:  o.ProbeAddress,
+		LeaderElection:          o.LeaderElection,
+		LeaderElectionID:        LeaderElectionID,
+		LeaderElectionNamespace: o.LeaderElectionNamespace,
+		// Safe only because the process ends when the manager does.
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       &timeout,
+	}
+}
+
+// Setup adds the controller to a manager that was made with ManagerOptions. It
+// returns an error when the manager has it already.
+func Setup(mgr manager.Manager) error {
+	if err := registerMetrics(); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.ServiceBulkhead{},
+		configMapNameIndex, indexConfigMapName)
+	if err != nil {
+		return fmt.Errorf("index bulkheads: %w", err)
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("servicebulkhead").
+		Watches(&v1alpha1.ServiceBulkhead{}, handler.EnqueueRequestsFromMapFunc(requestConfigMap),
+			builder.WithPredicates(bulkheadChanged)).
+		WatchesMetadata(&corev1.ConfigMap{}, &handler.EnqueueRequestForObject{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(&reconciler{
+			client: mgr.GetClient(),
+			live:   mgr.GetAPIReader(),
+			events: mgr.GetEventRecorder(FieldOwner),
+			pace:   newPace(),
+		})
+}
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			panic(err) // only two types of one name could cause it
+		}
+	}
+	return scheme
+}
+
+// cacheOptions keep memory small: of ConfigMaps, only those with our label, and
+// of those only what tells one state from another.
+func cacheOptions(o Options) cache.Options {
+	resync := o.Resync
+	if resync == 0 {
+		resync = DefaultResync
+	}
+	options := cache.Options{
+		SyncPeriod:       &resync,
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.ConfigMap{}: {
+				Label:     labels.SelectorFromSet(labels.Set{ManagedLabel: managedValue}),
+				Transform: stripMetadata,
+			},
+		},
+	}
+	for _, namespace := range o.Namespaces {
+		if options.DefaultNamespaces == nil {
+			options.DefaultNamespaces = map[string]cache.Config{}
+		}
+		options.DefaultNamespaces[namespace] = cache.Config{}
+	}
+	return options
+}
+
+// stripMetadata drops what people can make large.
+func stripMetadata(in any) (any, error) {
+	if object, ok := in.(client.Object); ok {
+		object.SetManagedFields(nil)
+		object.SetAnnotations(nil)
+	}
+	return in, nil
+}

@@ -1,0 +1,48 @@
+// Copyright The ServiceBulkhead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+)
+
+func TestCacheIsSmall(t *testing.T) {
+	options := ManagerOptions(Options{Namespaces: []string{"shop", "billing"}}).Cache
+	if got := len(options.DefaultNamespaces); got != 2 {
+		t.Errorf("watches %d namespaces, want 2", got)
+	}
+	if *options.SyncPeriod != DefaultResync {
+		t.Errorf("resync every %s, want %s", *options.SyncPeriod, DefaultResync)
+	}
+	var maps cache.ByObject
+	for object, by := range options.ByObject {
+		if _, ok := object.(*corev1.ConfigMap); ok {
+			maps = by
+		}
+	}
+	if got := maps.Label.String(); got != "servicebulkhead.io/managed=true" {
+		t.Errorf("caches the ConfigMaps with %q", got)
+	}
+	giant := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Name: "service-bulkheads", ResourceVersion: "1",
+		Annotations:   map[string]string{"theirs": "much"},
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}},
+	}}
+	if _, err := maps.Transform(giant); err != nil {
+		t.Fatal(err)
+	}
+	if giant.Annotations != nil || giant.ManagedFields != nil || giant.ResourceVersion != "1" {
+		t.Errorf("caches %+v", giant.ObjectMeta)
+	}
+}
+
+func TestManagerWatchesAllNamespacesByDefault(t *testing.T) {
+	if got := ManagerOptions(Options{}).Cache.DefaultNamespaces; got != nil {
+		t.Errorf("watches only %v", got)
+	}
+}

@@ -1,0 +1,28 @@
+// Copyright The ServiceBulkhead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"fmt"
+
+	"github.com/servicebulkhead/servicebulkhead/pkg/bulkheadconfig"
+)
+
+// rendered is the document as it should be.
+type rendered struct {
+	services services
+	revision string
+	text     string
+}
+
+// render writes down what the verdicts agreed on. Equal verdicts give equal
+// bytes, in whatever order they come.
+func render(verdicts []verdict) (rendered, error) {
+	all := collect(verdicts)
+	text, err := bulkheadconfig.Encode(all)
+	if err != nil {
+		return rendered{}, fmt.Errorf("render document: %w", err)
+	}
+	return rendered{services: all, revision: bulkheadconfig.Revision(all), text: string(text)}, nil
+}

@@ -1,0 +1,130 @@
+// Copyright The ServiceBulkhead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
+)
+
+// report patches the statuses that changed. published is what pods read now, and
+// obstacle why that is not what was decided. A bulkhead that somebody deleted or
+// changed meanwhile does not keep the others waiting.
+func (r *reconciler) report(ctx context.Context, verdicts []verdict, published services, obstacle string) error {
+	var overtaken error
+	for _, v := range verdicts {
+		switch err := r.reportOne(ctx, v, nextStatus(v, published, obstacle)); {
+		case apierrors.IsConflict(err):
+			overtaken = err
+		case err != nil && !apierrors.IsNotFound(err):
+			return err
+		}
+	}
+	return overtaken
+}
+
+// reportOne sends only the fields that differ, so that what a newer version of
+// the operator has put beside them survives; and the resourceVersion, because the
+// differences are to the object that the cache showed.
+func (r *reconciler) reportOne(ctx context.Context, v verdict, next v1alpha1.ServiceBulkheadStatus) error {
+	before := v.bulkhead
+	if equality.Semantic.DeepEqual(before.Status, next) {
+		return nil
+	}
+	after := before.DeepCopy()
+	after.Status = next
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Status().Patch(ctx, after, patch, client.FieldOwner(FieldOwner)); err != nil {
+		return fmt.Errorf("patch status of ServiceBulkhead %s: %w", before.Name, err)
+	}
+	statusWrites.Inc()
+	r.announce(before, next)
+	return nil
+}
+
+// announce emits an event when the reason of Ready has changed.
+func (r *reconciler) announce(before *v1alpha1.ServiceBulkhead, next v1alpha1.ServiceBulkheadStatus) {
+	now := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady)
+	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
+	if was != nil && was.Reason == now.Reason {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	if now.Status != metav1.ConditionTrue {
+		kind = corev1.EventTypeWarning
+	}
+	r.events.Eventf(before, nil, kind, now.Reason, actionPublish, "%s", now.Message)
+}
+
+const actionPublish = "Publish"
+
+// nextStatus is the status that a bulkhead should have. Conditions of other
+// types stay as they are.
+func nextStatus(v verdict, published services, obstacle string) v1alpha1.ServiceBulkheadStatus {
+	next := *v.bulkhead.Status.DeepCopy()
+	next.ObservedGeneration = v.bulkhead.Generation
+	next.Service = v.bulkhead.Service()
+	next.ConfigMapRef = publishedAt(v, published)
+	for _, condition := range conditions(v, published, obstacle) {
+		condition.ObservedGeneration = v.bulkhead.Generation
+		meta.SetStatusCondition(&next.Conditions, condition)
+	}
+	if meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionReady) {
+		meta.RemoveStatusCondition(&next.Conditions, v1alpha1.ConditionStalled)
+	}
+	return next
+}
+
+// publishedAt says where pods read the bulkhead; nil means nowhere. Where an
+// obstacle keeps the new values out, that is still where the old ones stand.
+func publishedAt(v verdict, published services) *v1alpha1.ConfigMapRef {
+	entry, ok := published[v.bulkhead.Service()]
+	if !ok || v.entry == nil {
+		return nil
+	}
+	return &v1alpha1.ConfigMapRef{Name: v.bulkhead.ConfigMapName(), Revision: entry.Revision()}
+}
+
+// conditions are Accepted, Ready and, where it is not ready, Stalled: everything
+// that keeps a bulkhead from being ready needs a person. What passes by itself,
+// such as an API server that is away, writes no status at all.
+func conditions(v verdict, published services, obstacle string) []metav1.Condition {
+	accepted := metav1.Condition{
+		Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: v.reason, Message: v.message,
+	}
+	ready := metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPublished,
+		Message: fmt.Sprintf("in ConfigMap %s; pods that mount it follow within 90s", v.bulkhead.ConfigMapName()),
+	}
+	switch entry, ok := published[v.bulkhead.Service()]; {
+	case !v.accepted():
+		accepted.Status, ready.Status = metav1.ConditionFalse, metav1.ConditionFalse
+		ready.Reason, ready.Message = v.reason, v.message
+	case !ok || entry.Revision() != v.entry.Revision():
+		ready.Status = metav1.ConditionFalse
+		ready.Reason, ready.Message = obstacle, obstacleMessage(obstacle, v.bulkhead.ConfigMapName())
+	default:
+		return []metav1.Condition{accepted, ready}
+	}
+	stalled := ready
+	stalled.Type, stalled.Status = v1alpha1.ConditionStalled, metav1.ConditionTrue
+	return []metav1.Condition{accepted, ready, stalled}
+}
+
+func obstacleMessage(obstacle, configMap string) string {
+	if obstacle == v1alpha1.ReasonConfigMapImmutable {
+		return fmt.Sprintf("ConfigMap %s is immutable: delete it, and it is created again with the present values", configMap)
+	}
+	return fmt.Sprintf("ConfigMap %s exists and is not the operator's: delete or rename it, "+
+		"or hand it over with the label %s=%s", configMap, ManagedLabel, managedValue)
+}

@@ -1,0 +1,129 @@
+// Copyright The ServiceBulkhead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
+)
+
+// summary is a status as the tables below write it.
+func summary(s v1alpha1.ServiceBulkheadStatus) string {
+	line := ""
+	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionReady, v1alpha1.ConditionStalled} {
+		if c := meta.FindStatusCondition(s.Conditions, kind); c != nil {
+			line += kind + "=" + string(c.Status) + "/" + c.Reason + " "
+		}
+	}
+	if s.ConfigMapRef != nil {
+		line += s.ConfigMapRef.Name + "@" + s.ConfigMapRef.Revision
+	}
+	return line
+}
+
+func TestNextStatus(t *testing.T) {
+	b := bulkhead("payments")
+	accepted := verdict{bulkhead: &b, entry: new(entry(25)), reason: v1alpha1.ReasonAccepted}
+	refused := func(reason string, kept bool) verdict {
+		v := verdict{bulkhead: &b, reason: reason, message: "because"}
+		if kept {
+			v.entry = new(entry(7))
+		}
+		return v
+	}
+	now, before := services{"payments": entry(25)}, services{"payments": entry(7)}
+	at, atBefore := "service-bulkheads@"+entry(25).Revision(), "service-bulkheads@"+entry(7).Revision()
+
+	tests := map[string]struct {
+		verdict   verdict
+		published services
+		obstacle  string
+		want      string
+	}{
+		"published": {accepted, now, "", "Accepted=True/Accepted Ready=True/Published " + at},
+		"foreign map": {
+			accepted, nil, v1alpha1.ReasonConfigMapConflict,
+			"Accepted=True/Accepted Ready=False/ConfigMapConflict Stalled=True/ConfigMapConflict ",
+		},
+		"immutable map with the old values": {
+			accepted, before, v1alpha1.ReasonConfigMapImmutable,
+			"Accepted=True/Accepted Ready=False/ConfigMapImmutable Stalled=True/ConfigMapImmutable " + atBefore,
+		},
+		"immutable map with the present values": {
+			accepted, now, v1alpha1.ReasonConfigMapImmutable, "Accepted=True/Accepted Ready=True/Published " + at,
+		},
+		"invalid from the start": {
+			refused(v1alpha1.ReasonInvalid, false), nil, "",
+			"Accepted=False/Invalid Ready=False/Invalid Stalled=True/Invalid ",
+		},
+		"invalid, entry kept": {
+			refused(v1alpha1.ReasonInvalid, true), before, "",
+			"Accepted=False/Invalid Ready=False/Invalid Stalled=True/Invalid " + atBefore,
+		},
+		"another has the service": {
+			refused(v1alpha1.ReasonServiceConflict, false), now, "",
+			"Accepted=False/ServiceConflict Ready=False/ServiceConflict Stalled=True/ServiceConflict ",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := nextStatus(test.verdict, test.published, test.obstacle)
+			if s := summary(got); s != test.want {
+				t.Errorf("got  %s\nwant %s", s, test.want)
+			}
+			if got.ObservedGeneration != 1 || got.Service != "payments" {
+				t.Errorf("observedGeneration %d, service %q", got.ObservedGeneration, got.Service)
+			}
+		})
+	}
+}
+
+// TestStatusIsQuiet: a second look at the same state changes nothing at all.
+func TestStatusIsQuiet(t *testing.T) {
+	b := bulkhead("payments")
+	v := verdict{bulkhead: &b, entry: new(entry(25)), reason: v1alpha1.ReasonAccepted}
+	all := services{"payments": entry(25)}
+	b.Status = nextStatus(v, all, "")
+	if next := nextStatus(v, all, ""); !equality.Semantic.DeepEqual(b.Status, next) {
+		t.Errorf("got %+v, want %+v", next, b.Status)
+	}
+}
+
+// TestTransitionTimeMovesWithTheStatusOnly, not with reason, message or
+// generation; and conditions of others stay.
+func TestTransitionTimeMovesWithTheStatusOnly(t *testing.T) {
+	b := bulkhead("payments")
+	then := metav1.NewTime(epoch.Add(-time.Hour))
+	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionReady, "Theirs"} {
+		b.Status.Conditions = append(b.Status.Conditions,
+			metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Former", LastTransitionTime: then})
+	}
+	b.Generation = 2
+	v := verdict{bulkhead: &b, entry: new(entry(25)), reason: v1alpha1.ReasonAccepted}
+
+	ready := nextStatus(v, services{"payments": entry(25)}, "")
+	for _, c := range ready.Conditions {
+		if !c.LastTransitionTime.Equal(&then) {
+			t.Errorf("%s moved to %s", c.Type, c.LastTransitionTime)
+		}
+	}
+	if c := meta.FindStatusCondition(ready.Conditions, "Theirs"); c == nil || c.Reason != "Former" {
+		t.Errorf("somebody else's condition became %+v", c)
+	}
+	notReady := nextStatus(v, nil, v1alpha1.ReasonConfigMapConflict)
+	if c := meta.FindStatusCondition(notReady.Conditions, v1alpha1.ConditionReady); c.LastTransitionTime.Equal(&then) {
+		t.Error("Ready changed its status and not its time")
+	}
+	b.Status = notReady
+	again := nextStatus(v, services{"payments": entry(25)}, "")
+	if c := meta.FindStatusCondition(again.Conditions, v1alpha1.ConditionStalled); c != nil {
+		t.Errorf("Stalled is left over: %+v", c)
+	}
+}

@@ -1,0 +1,84 @@
+// Copyright The ServiceBulkhead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/servicebulkhead/servicebulkhead/pkg/bulkheadconfig"
+)
+
+// write carries a decision out and returns what pods read from now on.
+func (r *reconciler) write(ctx context.Context, req reconcile.Request, current observed, desired rendered,
+	todo decision,
+) (services, error) {
+	if todo.write == "" {
+		return current.services(), nil
+	}
+	if err := r.put(ctx, req.NamespacedName, current, desired); err != nil {
+		return nil, err
+	}
+	r.pace.wrote(req.NamespacedName)
+	configMapWrites.WithLabelValues(string(todo.write)).Inc()
+	log.FromContext(ctx).Info("wrote ConfigMap", "reason", todo.write, "revision", desired.revision,
+		"services", len(desired.services))
+	if todo.write.drift() {
+		r.events.Eventf(current.object, nil, corev1.EventTypeWarning, eventRestored, actionRestore,
+			"%s", driftNote(todo.write, current))
+	}
+	return desired.services, nil
+}
+
+// put creates the ConfigMap or updates it. Only a create is sure not to merge
+// into a ConfigMap that somebody else made meanwhile; and an apply that carries
+// the uid of the one we looked at is sure to meet no other.
+func (r *reconciler) put(ctx context.Context, key types.NamespacedName, current observed, desired rendered) error {
+	labels := map[string]string{ManagedLabel: managedValue}
+	data := map[string]string{bulkheadconfig.Key: desired.text}
+	if !current.exists() {
+		object := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Labels: labels},
+			Data:       data,
+		}
+		if err := r.client.Create(ctx, object, client.FieldOwner(FieldOwner)); err != nil {
+			return fmt.Errorf("create ConfigMap: %w", err)
+		}
+		return nil
+	}
+	object := corev1ac.ConfigMap(key.Name, key.Namespace).WithUID(current.object.UID).WithLabels(labels).WithData(data)
+	if err := r.client.Apply(ctx, object, client.FieldOwner(FieldOwner), client.ForceOwnership); err != nil {
+		return fmt.Errorf("apply ConfigMap: %w", err)
+	}
+	return nil
+}
+
+const (
+	eventRestored = "Restored"
+	actionRestore = "Restore"
+)
+
+// driftNote tells what somebody else had done to the ConfigMap, and who.
+func driftNote(reason writeReason, current observed) string {
+	switch reason {
+	case writeKeyMissing:
+		return fmt.Sprintf("put back %s, which was missing", bulkheadconfig.Key)
+	case writeUnlabelled:
+		return fmt.Sprintf("put back the label %s, which was missing", ManagedLabel)
+	}
+	who := strings.Join(current.writers(), ", ")
+	if who == "" {
+		who = "somebody else"
+	}
+	return fmt.Sprintf("put back %s, which %s had changed", bulkheadconfig.Key, who)
+}

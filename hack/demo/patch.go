@@ -1,0 +1,88 @@
+// Copyright The ServiceBulkhead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// arrivalTimeout is how long a change may take from kubectl to the limiter.
+const arrivalTimeout = 5 * time.Second
+
+// arrival is when a change had reached the files and the limiter.
+type arrival struct {
+	file, inForce time.Time
+	err           error
+}
+
+// patchBulkhead changes the bulkhead "payments" with kubectl and returns when the
+// change is in force in the shop; it tells and checks how long that took.
+func (s *stage) patchBulkhead(ctx context.Context, spec string, inForce func(bulkhead) bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// The change may arrive before kubectl has returned: look from the start.
+	arrived := make(chan arrival, 1)
+	published, begin := s.publication(), time.Now()
+	go func() { arrived <- s.arrivalOf(ctx, published, inForce) }()
+	if err := s.kubectl(ctx, patchArgs(spec)...); err != nil {
+		return err
+	}
+	returned := time.Now()
+	change := <-arrived
+	if change.err != nil {
+		return change.err
+	}
+	since := func(moment time.Time) time.Duration { return moment.Sub(begin).Round(time.Millisecond) }
+	s.out.say("kubectl returned after %s; the files had changed after %s, and the change was in force after %s.",
+		since(returned), since(change.file), since(change.inForce))
+	s.expect(change.inForce.Sub(returned) < arrivalTimeout, words(spec)+" in force, once kubectl had returned",
+		"at most "+arrivalTimeout.String()+" later", later(change.inForce, returned))
+	return nil
+}
+
+// words are a flat JSON object for people: {"limit":10} is "limit 10".
+func words(spec string) string {
+	return strings.NewReplacer("{", "", "}", "", `"`, "", ":", " ", ",", ", ").Replace(spec)
+}
+
+func patchArgs(spec string) []string {
+	return []string{"-n", namespace, "patch", "sbh", "payments", "--type=merge", "-p", `{"spec":` + spec + `}`}
+}
+
+// arrivalOf waits until the files are others than the published ones and the
+// change is in force.
+func (s *stage) arrivalOf(ctx context.Context, published string, inForce func(bulkhead) bool) (a arrival) {
+	// Longer than what is allowed after kubectl has returned: it runs meanwhile.
+	a.err = await(ctx, 2*arrivalTimeout, "the change in the running shop", func(ctx context.Context) (bool, error) {
+		if a.file.IsZero() && s.publication() != published {
+			a.file = time.Now()
+		}
+		b, err := s.shopURL.bulkhead(ctx)
+		a.inForce = time.Now()
+		return err == nil && inForce(b) && !a.file.IsZero(), err
+	})
+	return a
+}
+
+// publication tells one state of the files from another: the kubelet's writer
+// makes a new directory for each, and swaps the link to it.
+func (s *stage) publication() string {
+	target, err := os.Readlink(filepath.Join(s.mount, "..data"))
+	if err != nil {
+		return err.Error()
+	}
+	return target
+}
+
+// later says how much later one moment was than another.
+func later(moment, other time.Time) string {
+	if d := moment.Sub(other).Round(time.Millisecond); d > 0 {
+		return d.String() + " later"
+	}
+	return "already"
+}

@@ -1,0 +1,95 @@
+// Copyright The ServiceBulkhead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package limiter
+
+import "context"
+
+// Reducer runs tasks asynchronously on a bulkhead: as many at once as the
+// bulkhead's queue settings and its limit allow, and as many waiting as the queue
+// holds. It is a view: the queue belongs to the bulkhead, so all its reducers, of
+// whatever result type, and its synchronous callers share one limit.
+type Reducer[T any] struct{ bulkhead *Bulkhead }
+
+// NewReducer returns a view on the bulkhead for tasks that yield a T. With a nil
+// bulkhead every task runs at once.
+func NewReducer[T any](b *Bulkhead) Reducer[T] { return Reducer[T]{b} }
+
+// Submit hands a task over and returns its future, always, and never blocks.
+// Observe every future: what goes wrong is told there and nowhere else. It has
+// failed already with ErrQueueFull when the queue is full, with ErrDraining,
+// ErrClosed or ErrRefused when nothing is admitted, and with ErrNilTask; and it
+// fails with a *PanicError or ErrGoexit when the task panics or calls
+// runtime.Goexit.
+//
+// A context that ends while the task is queued takes it out of the queue; the
+// future fails with a *CancelledError. The task's own context derives from it and
+// ends also when the future is cancelled and when the slot lapses, as in Do. It
+// outlives Submit: use context.WithoutCancel for work that must outlive a request.
+func (r Reducer[T]) Submit(ctx context.Context, task func(context.Context) (T, error)) *Future[T] {
+	f := &Future[T]{done: make(chan struct{})}
+	if task == nil {
+		f.err = ErrNilTask
+		close(f.done)
+		return f
+	}
+	f.task = &queued{
+		bulkhead: r.bulkhead, ctx: ctx,
+		run: func(ctx context.Context) (err error) { f.value, err = task(ctx); return err },
+		settle: func(err error) {
+			f.err = err
+			close(f.done)
+		},
+	}
+	f.task.submit()
+	return f
+}
+
+// Future is the outcome of a task that may still be queued or running. It is made
+// by Reducer.Submit.
+type Future[T any] struct {
+	done  chan struct{}
+	value T
+	err   error
+	task  *queued
+}
+
+// Done returns a channel that is closed when the outcome is known.
+func (f *Future[T]) Done() <-chan struct{} { return f.done }
+
+// Wait waits for the outcome and returns it. When the context ends first, it
+// returns the context's error; the task goes on.
+func (f *Future[T]) Wait(ctx context.Context) (T, error) {
+	select {
+	case <-f.done:
+		return f.value, f.err
+	default:
+	}
+	select {
+	case <-f.done:
+		return f.value, f.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+// Result returns the outcome, or ErrPending while it is not known.
+func (f *Future[T]) Result() (T, error) {
+	select {
+	case <-f.done:
+		return f.value, f.err
+	default:
+		var none T
+		return none, ErrPending
+	}
+}
+
+// Cancel takes a queued task out of the queue, so that it never starts, and ends
+// the context of a running one, which is not abandoned: the future completes when
+// the task returns. It does nothing once the outcome is known.
+func (f *Future[T]) Cancel() {
+	if f.task != nil {
+		f.task.abandon(context.Canceled)
+	}
+}
