@@ -39,7 +39,7 @@ func (b *Bulkhead) TryAcquire() (Permit, bool) {
 //
 // It returns a *SaturatedError when the budget is spent, ErrRefused, ErrDraining
 // or ErrClosed (also to calls that already wait), and a *CancelledError when the
-// context ends first. A context that is already done never takes a slot; on a tie
+// context ends first (a nil bulkhead: the context's error). A context that is already done never takes a slot; on a tie
 // the context wins.
 func (b *Bulkhead) Acquire(ctx context.Context) (Permit, error) {
 	if b == nil {

@@ -14,9 +14,9 @@ import (
 // Forever as reclaimAfter means that a slot is held until it is released.
 const Forever = time.Duration(math.MaxInt64)
 
-// Bulkhead is one service's concurrency limit in one process. A nil *Bulkhead
-// limits nothing. All methods are safe for concurrent use; none blocks but those
-// that take a context.
+// Bulkhead is one service's concurrency limit in one process, made by New. A nil
+// *Bulkhead limits nothing (and cannot be configured). All methods are safe for
+// concurrent use; none blocks but those that take a context.
 //
 // The state is an array of slots that callers take by compare-and-swap. What
 // cannot be decided by one slot alone, such as who is next in line, is decided
@@ -54,6 +54,8 @@ type Bulkhead struct {
 	// the sequences that began anew: what the slots say of admissions is off by them.
 	undone uint64
 	wraps  atomic.Uint64
+	// cutShort says that CancelRunning was called after admission had ended.
+	cutShort atomic.Bool
 }
 
 // New returns a bulkhead for the service of that name.
@@ -97,6 +99,7 @@ func (b *Bulkhead) Configure(limit int, reclaimAfter time.Duration, options ...O
 	b.sweep(b.now())
 	windowChanged := cfg.reclaimAfter != b.cfg.Load().reclaimAfter
 	b.install(cfg)
+	b.recall()
 	if windowChanged {
 		b.restartWindows()
 	}
@@ -136,8 +139,8 @@ func (b *Bulkhead) Name() string {
 
 // Reset forgets every call in flight: all slots are free, the line is served,
 // and the release of an older permit is stale. It stops no call, so the service
-// may see more than the limit until they end. It is for tests, and for clearing
-// slots that leaked.
+// may see more than the limit until they end, and a drain does not wait for them.
+// It is for tests, and for clearing slots that leaked.
 func (b *Bulkhead) Reset() {
 	if b == nil {
 		return

@@ -65,9 +65,9 @@ func TestL06TimedOutWaitsLeaveNothingBehind(t *testing.T) {
 // L08, microsoft/vs-threading#521: a cancellation at the moment of the grant.
 func TestL08CancelAtTheMomentOfGrant(t *testing.T) {
 	b := mustNew(t, 1, time.Hour, WithMaxWait(time.Hour))
-	var holders, peak atomic.Int32
+	var holders, peak atomic.Int64
 	hold := func(p Permit) {
-		peak.Store(max(peak.Load(), holders.Add(1)))
+		raise(&peak, holders.Add(1))
 		holders.Add(-1)
 		p.Release()
 	}
@@ -246,6 +246,12 @@ func take(t *testing.T, b *Bulkhead, n int) []Permit {
 		}
 	}
 	return permits
+}
+
+// raise lifts the peak to n.
+func raise(peak *atomic.Int64, n int64) {
+	for old := peak.Load(); n > old && !peak.CompareAndSwap(old, n); old = peak.Load() {
+	}
 }
 
 func release(permits []Permit) {

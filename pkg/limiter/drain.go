@@ -11,9 +11,10 @@ import (
 
 // Running is a call that had not ended when a drain gave up on it.
 type Running struct {
-	// Age is how long ago it was admitted: exactly for Do and Call; for a bare
-	// permit it may fall short by 1/200 of reclaimAfter, and with Forever by the time
-	// until Stats or Running was called next.
+	// Age is how long ago it was admitted: exactly for Do, Call and tasks. For a bare
+	// permit it may fall short by 1/200 of reclaimAfter. With Forever it falls short
+	// by the time until Stats or Running was called next, and reaches back over 512 of
+	// those that followed an admission.
 	Age time.Duration
 	// Lapsed says that it outlived its slot.
 	Lapsed bool
@@ -26,8 +27,8 @@ func (b *Bulkhead) Close() { b.stop(ErrClosed) }
 
 // StopAdmission refuses every later call with ErrDraining, and those that wait:
 // the first half of Drain, for who has to stop several bulkheads before waiting
-// for any. It returns how many waiting calls and queued tasks it let go. It can be called again; a
-// closed bulkhead stays closed.
+// for any. It returns how many waiting calls and queued tasks it let go. It can be
+// called again; a closed bulkhead stays closed.
 func (b *Bulkhead) StopAdmission() (letGo int) { return b.stop(ErrDraining) }
 
 func (b *Bulkhead) stop(reason error) (letGo int) {
@@ -97,6 +98,7 @@ func (b *Bulkhead) CancelRunning() {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.cutShort.Store(b.ended != nil)
 	for _, c := range b.lapsed.calls {
 		if c.cancel != nil {
 			c.cancel(ErrDraining)

@@ -411,9 +411,7 @@ func TestHoldersNeverExceedTheLimit(t *testing.T) {
 					if !ok {
 						continue
 					}
-					n := holders.Add(1)
-					for old := peak.Load(); n > old && !peak.CompareAndSwap(old, n); old = peak.Load() {
-					}
+					raise(&peak, holders.Add(1))
 					runtime.Gosched()
 					holders.Add(-1)
 					p.Release()

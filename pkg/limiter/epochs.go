@@ -19,6 +19,8 @@ import (
 type epochs struct {
 	// current is the epoch that slots are stamped with now.
 	current atomicEpoch
+	// restarted is when the windows of all held slots last began anew.
+	restarted time.Duration
 	// ended is when each of the last epochs ended, by number.
 	ended [rememberedEpochs]time.Duration
 
@@ -88,6 +90,7 @@ func (b *Bulkhead) disown(s *slot, ticket uint64) {
 	if b.lapsed.forget(s, ticket) {
 		b.counts.Lapsed--
 	}
+	b.roomMade() // who waits for the last call to end may have waited for this one
 }
 
 // armEpoch makes sure that the current epoch ends. b.mu is held.
@@ -111,6 +114,17 @@ func (b *Bulkhead) endEpoch() {
 	old := b.epochs.current.Load().number()
 	b.epochs.current.Store(newEpoch(old + 1))
 	b.epochs.ended[old%rememberedEpochs] = b.now()
+}
+
+// windowBegan returns when the window of a slot with that stamp began. ok is false
+// for the current epoch. A stamp that is too old to be remembered is one that was
+// there when the windows began anew (within a window, fewer epochs end), or that a
+// caller has yet to renew, who then finds its slot gone. b.mu is held.
+func (b *Bulkhead) windowBegan(stamp uint64) (at time.Duration, ok bool) {
+	if ended, ok := b.endOf(stamp); ok {
+		return max(ended, b.epochs.restarted), true
+	}
+	return b.epochs.restarted, stamp != b.epochs.current.Load().number()&epochMask
 }
 
 // endOf returns when a stamp's epoch ended. ok is false for the current epoch,
@@ -169,9 +183,7 @@ func (b *Bulkhead) tick(now time.Duration) {
 func (b *Bulkhead) restartWindows() {
 	b.endEpoch()
 	now := b.now()
-	for i := range b.epochs.ended {
-		b.epochs.ended[i] = now
-	}
+	b.epochs.restarted = now
 	if b.epochs.timer != nil {
 		b.epochs.timer.Stop() // one that fires all the same finds nothing to do
 	}

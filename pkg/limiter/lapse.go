@@ -65,16 +65,16 @@ func (b *Bulkhead) sweep(now time.Duration) {
 		if !isHeld(word) {
 			continue
 		}
-		ended, ok := b.endOf(epochOf(word))
+		began, ok := b.windowBegan(epochOf(word))
 		switch {
 		case !ok:
-		case now-ended < window:
-			next = min(next, ended)
-		case b.lapse(s, word, ended):
+		case now-began < window:
+			next = min(next, began)
+		case b.lapse(s, word, b.admittedBefore(s, word, began)):
 			lapses++
 		}
 	}
-	if next != Forever {
+	if next < Forever-window {
 		b.setTimer(now, next+window)
 	}
 	if lapses > 0 {
@@ -84,14 +84,14 @@ func (b *Bulkhead) sweep(now time.Duration) {
 
 // lapse frees a slot and remembers its call, which may still be running. b.mu is
 // held.
-func (b *Bulkhead) lapse(s *slot, ticket uint64, ended time.Duration) bool {
+func (b *Bulkhead) lapse(s *slot, ticket uint64, admitted time.Duration) bool {
 	if !s.word.CompareAndSwap(ticket, freed(ticket)) {
 		return false // released just now
 	}
 	b.counts.Lapsed++
-	call := &lapsedCall{admitted: ended}
+	call := &lapsedCall{admitted: admitted}
 	if d := s.details.Load(); d != nil && d.permit.ticket == ticket {
-		call.admitted, call.cancel = d.admitted, d.cancel
+		call.cancel = d.cancel
 		if d.task {
 			b.tasks.holding--
 		}

@@ -71,6 +71,9 @@ func (b *Bulkhead) decide(place *list.Element, permit Permit, err error) {
 		w.task.decided(permit, err)
 		return
 	}
+	if permit.slot != nil {
+		b.undone++ // until the call takes it: counts never go back
+	}
 	close(w.decided)
 }
 
@@ -101,6 +104,9 @@ func (b *Bulkhead) wait(ctx context.Context, w *waiter, budget time.Duration) (P
 // to a call that is gone is passed on; a grant wins over the budget. b.mu is held.
 func (b *Bulkhead) leave(ctx context.Context, w *waiter) (Permit, error) {
 	waited := b.now() - w.joined
+	if w.permit.slot != nil {
+		b.undone--
+	}
 	b.counts.Waited++
 	b.counts.WaitTime += waited
 	if w.place != nil {

@@ -19,7 +19,8 @@ const (
 	// Released means that the call ended in time and its slot is free.
 	Released Outcome = iota
 	// Late means that the slot had lapsed before: it was reclaimed, and the
-	// release changed nothing.
+	// release changed nothing. Of calls that lapsed and have not ended, the last
+	// 4,096 are remembered; the release of an older one is Stale.
 	Late
 	// Stale means that the permit had been released before, or forgotten by Reset:
 	// the release changed nothing.
@@ -47,11 +48,14 @@ func (p Permit) Release() Outcome {
 		return Released
 	}
 	b := s.owner
+	if s.index == noIndex {
+		return b.releaseExtra(p)
+	}
 	if !s.word.CompareAndSwap(p.ticket, freed(p.ticket)) {
 		return b.releaseTooLate(p)
 	}
 	gate := b.gate.Load()
-	if gate&flags != 0 || s.index == noIndex {
+	if gate&flags != 0 {
 		b.releaseSlowly(s, gate)
 		return Released
 	}
@@ -63,19 +67,27 @@ func (p Permit) Release() Outcome {
 
 // releaseSlowly does what a slot that was just freed means for others.
 func (b *Bulkhead) releaseSlowly(s *slot, gate uint64) {
-	if s.index != noIndex {
-		b.vacant.Store(int32(s.index) + 1)
-		if gate&flags == full {
-			b.gate.lift(full)
-			return
-		}
+	b.vacant.Store(int32(s.index) + 1)
+	if gate&flags == full {
+		b.gate.lift(full)
+		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if s.index == noIndex {
-		b.extras.remove(s)
-	}
 	b.roomMade()
+}
+
+// releaseExtra ends a call that was admitted without a slot. Its word and its
+// place on the list change as one: between the two, Reset would free it again.
+func (b *Bulkhead) releaseExtra(p Permit) Outcome {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer b.roomMade()
+	if !p.slot.word.CompareAndSwap(p.ticket, freed(p.ticket)) {
+		return b.countTooLate(p)
+	}
+	b.extras.remove(p.slot)
+	return Released
 }
 
 // releaseTooLate tells a late release from a stale one.
@@ -101,12 +113,32 @@ func (b *Bulkhead) countTooLate(p Permit) Outcome {
 // The context has no deadline of its own, because a reload may move the window.
 func (p Permit) begin(parent context.Context) *details {
 	b, d := p.slot.owner, p.detail(parent)
-	p.slot.details.Store(d)
-	// Whoever took the slot away meanwhile may have looked for details too early.
-	if p.slot.word.Load() != p.ticket {
+	if !d.attach() {
 		b.beginTooLate(d)
 	}
+	if b.cutShort.Load() { // CancelRunning may have looked for details too early
+		d.cancel(ErrDraining)
+	}
 	return d
+}
+
+// attach leaves the details with the slot, unless it is in other hands by now:
+// whoever has it then keeps what it left there.
+func (d *details) attach() bool {
+	p := d.permit
+	for p.slot.word.Load() == p.ticket {
+		old := p.slot.details.Load()
+		// Look at the word again: details of a later holder must not be taken for old.
+		if p.slot.word.Load() != p.ticket || !p.slot.details.CompareAndSwap(old, d) {
+			continue
+		}
+		// Whoever took the slot away meanwhile may have looked for details too early.
+		if p.slot.word.Load() == p.ticket {
+			return true
+		}
+		p.slot.details.CompareAndSwap(d, nil)
+	}
+	return false
 }
 
 func (p Permit) detail(parent context.Context) *details {

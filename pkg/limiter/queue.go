@@ -38,6 +38,8 @@ type queued struct {
 	waiter *waiter
 	// call is what runs; nil before and after.
 	call *details
+	// cancel ends the context of a task that no bulkhead limits.
+	cancel context.CancelCauseFunc
 	// unwatch ends the watch over ctx while the task is queued.
 	unwatch func() bool
 }
@@ -46,19 +48,19 @@ type queued struct {
 func (q *queued) submit() {
 	b := q.bulkhead
 	if b == nil {
+		q.ctx, q.cancel = context.WithCancelCause(q.ctx)
 		go q.runFreely()
 		return
 	}
-	b.mu.Lock()
-	err := b.accept(q)
-	b.mu.Unlock()
-	if err != nil {
+	if err := b.accept(q); err != nil {
 		q.settle(err)
 	}
 }
 
-// accept queues a task, and starts it if there is room. b.mu is held.
+// accept queues a task, and starts it if there is room.
 func (b *Bulkhead) accept(q *queued) error {
+	b.mu.Lock()
+	defer b.mu.Unlock() // also when a context panics
 	if err := q.ctx.Err(); err != nil {
 		return b.cancelled(q.ctx, err, 0)
 	}
@@ -79,6 +81,21 @@ func (b *Bulkhead) accept(q *queued) error {
 		q.unwatch = context.AfterFunc(q.ctx, func() { q.abandon(q.ctx.Err()) })
 	}
 	return nil
+}
+
+// recall takes the tasks out of the line that a lower maxConcurrency has no room
+// for, last come first. b.mu is held.
+func (b *Bulkhead) recall() {
+	c := b.cfg.Load()
+	for place := b.line.waiters.Back(); place != nil && c.maxConcurrency > 0 && b.tasks.inLine > 0 &&
+		b.tasks.holding+b.tasks.inLine > c.maxConcurrency; {
+		q := place.Value.(*waiter).task //nolint:errcheck // the line holds waiters alone
+		place = place.Prev()
+		if q != nil {
+			b.unqueue(q)
+			q.place = b.tasks.waiting.PushFront(q)
+		}
+	}
 }
 
 // pump lets tasks join the line while their share of the slots has room. b.mu is
@@ -172,6 +189,7 @@ func (b *Bulkhead) dismissTasks(reason error) {
 func (q *queued) abandon(err error) {
 	b := q.bulkhead
 	if b == nil {
+		q.cancel(err)
 		return
 	}
 	b.mu.Lock()
@@ -228,7 +246,10 @@ func (q *queued) runSafely(ctx context.Context) (err error) {
 // runFreely runs a task that no bulkhead limits.
 func (q *queued) runFreely() {
 	err := ErrGoexit
-	defer func() { q.settle(err) }()
+	defer func() {
+		q.cancel(nil)
+		q.settle(err)
+	}()
 	err = q.runSafely(q.ctx)
 }
 
@@ -243,7 +264,7 @@ func (q *queued) finish(err error) (next *queued) {
 	if err != nil {
 		b.counts.TaskFailures++
 	}
-	q.call = nil
+	q.call, q.run = nil, nil // whoever keeps the future keeps no more than the outcome
 	b.tasks.relay = true
 	b.endTask(call)
 	next = b.tasks.next

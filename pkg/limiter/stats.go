@@ -12,7 +12,7 @@ import (
 
 // Counts are cumulative. Every call that asked and every task that was submitted
 // is in exactly one of Admitted, Cancelled and the five reasons of rejection, as
-// soon as its answer is known.
+// soon as its answer is known; nil tasks are not counted.
 type Counts struct {
 	// Admitted calls got a permit.
 	Admitted uint64
@@ -59,7 +59,7 @@ func (c Counts) Add(d Counts) Counts {
 	}
 }
 
-// Stats is a bulkhead at one instant.
+// Stats is what a bulkhead says of itself.
 type Stats struct {
 	// Name, Limit, MaxWait, ReclaimAfter, OnReclaim and Mode are the configuration.
 	Name                  string
@@ -92,8 +92,8 @@ type TaskStats struct {
 	Capacity, MaxConcurrency int
 }
 
-// Stats returns the configuration, the present state and the counts, all of one
-// instant.
+// Stats returns the configuration, the present state and the counts. At rest they
+// agree exactly; while calls come and go, each is right for a moment of its own.
 func (b *Bulkhead) Stats() Stats {
 	if b == nil {
 		return Stats{Mode: PassThrough}
@@ -122,7 +122,9 @@ func (t *tasks) stats(cfg *config) TaskStats {
 // observe brings what is about to be reported up to date. b.mu is held.
 func (b *Bulkhead) observe() {
 	if b.cfg.Load().reclaimAfter == Forever {
-		b.endEpoch() // no timer does: so that ages are known from here on
+		if b.epochs.current.Load().armed() {
+			b.endEpoch() // no timer does: so that ages are known from here on
+		}
 		return
 	}
 	b.tick(b.now())
@@ -198,8 +200,12 @@ func (b *Bulkhead) admittedBefore(s *slot, word uint64, now time.Duration) time.
 	if d := s.details.Load(); d != nil && d.permit.ticket == word {
 		return d.admitted
 	}
-	if ended, ok := b.endOf(epochOf(word)); ok {
+	switch ended, ok := b.endOf(epochOf(word)); {
+	case ok:
 		return ended
+	case epochOf(word) == b.epochs.current.Load().number()&epochMask:
+		return now
 	}
-	return now
+	oldest := b.epochs.current.Load().number() % rememberedEpochs // its end is overwritten next
+	return b.epochs.ended[oldest]
 }
