@@ -76,14 +76,14 @@ verify: ## Fail when generated files, go.mod files or the formatting are stale, 
 	@$(call each,$(MODULES),go vet ./...)
 
 .PHONY: bench
-bench: ## Measure the limiter beside its peers: ten rounds, medians, and ratios to x/sync. Wants an idle machine.
+bench: ## Measure the limiter beside its peers: ten rounds, one table of ratios. Wants an idle machine.
 	@mkdir -p dist
 	cd bench && go test -c -o ../dist/bench.test .
 	@for round in {1..10}; do \
 	  echo "  round $$round of 10" >&2; \
 	  dist/bench.test -test.run '^$$' -test.bench . -test.benchtime 300ms; \
 	done >dist/bench.txt
-	@$(TOOL) benchstat -col /impl dist/bench.txt
+	@cd bench && go run ./report <../dist/bench.txt
 
 ##@ Change
 .PHONY: generate

@@ -39,14 +39,52 @@ func BenchmarkOneFree(b *testing.B) {
 	}
 }
 
-// BenchmarkHandOver passes the only slot back and forth between two goroutines
-// that both wait for it: from a release to the waiter that runs.
+// BenchmarkRefuse tries while every slot is held.
+func BenchmarkRefuse(b *testing.B) {
+	for _, limit := range []int{8, 16384} {
+		for _, s := range subjects(limit) {
+			b.Run(fmt.Sprintf("limit=%d/impl=%s", limit, s.name), func(b *testing.B) {
+				b.ReportAllocs()
+				for range limit {
+					s.hold(b.Context())
+				}
+				for b.Loop() {
+					s.cycle()
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkHandOver is the time from a release until the waiter that gets the slot
+// runs. Two goroutines pass two slots to each other, so that each acquire but the
+// first waits for the other's release. Everybody has a bound on the wait: ours a
+// budget, the others a context with a deadline.
 func BenchmarkHandOver(b *testing.B) {
-	for _, s := range subjects(1) {
+	for i, s := range subjects(1) {
+		other := subjects(1)[i]
 		b.Run("impl="+s.name, func(b *testing.B) {
 			ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
 			defer cancel()
-			spread(b, 2, func() { s.hold(ctx)() })
+			done := make(chan struct{})
+			rounds := b.N/4 + 1
+			mine, theirs := s.hold(ctx), other.hold(ctx)
+			go func() {
+				defer close(done)
+				for range rounds {
+					first := s.hold(ctx)
+					theirs()
+					theirs = other.hold(ctx)
+					first()
+				}
+			}()
+			for range rounds {
+				mine()
+				second := other.hold(ctx)
+				second()
+				mine = s.hold(ctx)
+			}
+			<-done
 		})
 	}
 }
