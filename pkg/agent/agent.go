@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/servicebulkhead/servicebulkhead/pkg/limiter"
 )
 
 // Agent holds a process's bulkheads, by service. All methods are safe for
@@ -34,7 +36,7 @@ func New(dir string, options ...Option) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
-	registry := newRegistry(s.unlisted, s.log)
+	registry := newRegistry(s)
 	a := &Agent{
 		registry: registry,
 		source:   &source{dir: dir, poll: s.poll, log: s.log, apply: registry.apply},
@@ -56,6 +58,7 @@ type settings struct {
 	drainTimeout    time.Duration
 	closeTimeout    time.Duration
 	cancelRemaining bool
+	hooks           limiter.Hooks
 	log             *slog.Logger
 }
 
@@ -87,6 +90,10 @@ func WithCloseTimeout(d time.Duration) Option { return func(s *settings) { s.clo
 // WithCancelRemaining ends the contexts of calls that still run at the drain
 // time-out, with limiter.ErrDraining as their cause. The default leaves them.
 func WithCancelRemaining() Option { return func(s *settings) { s.cancelRemaining = true } }
+
+// WithHooks sets what every bulkhead calls when something deserves attention (see
+// limiter.Hooks).
+func WithHooks(h limiter.Hooks) Option { return func(s *settings) { s.hooks = h } }
 
 // WithLogger sets where the agent logs; the default is slog.Default().
 func WithLogger(l *slog.Logger) Option { return func(s *settings) { s.log = l } }

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -187,7 +188,7 @@ func TestDirectoryThatAppearsLaterIsFoundByPolling(t *testing.T) {
 // quiet returns a source that is reloaded by hand, and the registry it feeds.
 func quiet(dir string, unlisted Unlisted) (*source, *registry) {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	r := newRegistry(unlisted, log)
+	r := newRegistry(settings{unlisted: unlisted, log: log})
 	return &source{dir: dir, log: log, apply: r.apply}, r
 }
 
@@ -246,7 +247,7 @@ func TestO06FilesGoneKeepTheLastGoodDocument(t *testing.T) {
 func TestSubPathMountIsToldOnce(t *testing.T) {
 	dir, log := t.TempDir(), newNews()
 	must(t, os.WriteFile(filepath.Join(dir, bulkheadconfig.Key), []byte(document(t, 3)), 0o600))
-	r := newRegistry(PassThrough(), slog.New(log))
+	r := newRegistry(settings{unlisted: PassThrough(), log: slog.New(log)})
 	s := &source{dir: dir, log: slog.New(log), apply: r.apply}
 	s.reload()
 	s.reload()
@@ -346,6 +347,24 @@ func TestReset(t *testing.T) {
 	a.ResetAll()
 	if got := permit.Release(); got != limiter.Stale {
 		t.Errorf("release after ResetAll: %v, want stale", got)
+	}
+}
+
+func TestHooksReachEveryBulkheadAndSurviveReloads(t *testing.T) {
+	var rejected []string
+	v := newVolume(t)
+	v.publish(document(t, 0))
+	a, log := start(t, v.dir, WithUnlisted(Refuse()), WithPollInterval(time.Hour), WithHooks(limiter.Hooks{
+		Rejected: func(service string, _ error) { rejected = append(rejected, service) },
+	}))
+	log.expect(t, "bulkheads configured")
+	a.Bulkhead("payments").TryAcquire()
+	a.Bulkhead("unlisted").TryAcquire()
+	v.publish(render(t, map[string]bulkheadconfig.Service{"payments": {ReclaimAfter: time.Second}}))
+	log.expect(t, "bulkheads configured")
+	a.Bulkhead("payments").TryAcquire()
+	if want := []string{"payments", "unlisted", "payments"}; !slices.Equal(rejected, want) {
+		t.Errorf("rejected %q, want %q", rejected, want)
 	}
 }
 

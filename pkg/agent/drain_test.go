@@ -31,7 +31,7 @@ func bare(t *testing.T, services map[string]bulkheadconfig.Service, options ...O
 	quietLog := slog.New(slog.NewTextHandler(io.Discard, nil))
 	s, err := newSettings("nowhere", append([]Option{WithLogger(quietLog)}, options...))
 	must(t, err)
-	r := newRegistry(s.unlisted, s.log)
+	r := newRegistry(s)
 	r.apply(bulkheadconfig.Document{Services: services})
 	return &Agent{registry: r, drain: newDrain(r, s), stopWatching: func() {}}
 }

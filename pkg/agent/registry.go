@@ -33,6 +33,7 @@ const (
 // service's for ever; a reload changes it in place.
 type registry struct {
 	unlisted Unlisted
+	hooks    limiter.Hooks
 	log      *slog.Logger
 
 	mu       sync.RWMutex
@@ -47,8 +48,8 @@ type handle struct {
 	listed   bool
 }
 
-func newRegistry(unlisted Unlisted, log *slog.Logger) *registry {
-	return &registry{unlisted: unlisted, log: log, handles: map[string]*handle{}}
+func newRegistry(s settings) *registry {
+	return &registry{unlisted: s.unlisted, hooks: s.hooks, log: s.log, handles: map[string]*handle{}}
 }
 
 // bulkhead returns the service's bulkhead, making it if need be.
@@ -73,12 +74,10 @@ func (r *registry) ensure(name string) *handle {
 	if !listed && r.strays >= maxUnlisted && name != Overflow {
 		return r.overflow(name)
 	}
-	t := r.unlisted.terms(name)
-	if listed {
-		t = termsOf(s)
-	} else {
+	if !listed {
 		r.strays++
 	}
+	t := r.terms(name, s, listed)
 	b, err := limiter.New(name, t.limit, t.reclaimAfter, t.options...)
 	if err != nil {
 		panic(err) // both sources of terms are validated before they get here
@@ -127,13 +126,20 @@ func (r *registry) apply(doc bulkheadconfig.Document) {
 
 // configure gives a bulkhead the terms that hold for it now. r.mu is held.
 func (r *registry) configure(name string, h *handle) {
-	t := r.unlisted.terms(name)
-	if h.listed {
-		t = termsOf(r.services[name])
-	}
+	t := r.terms(name, r.services[name], h.listed)
 	if err := h.bulkhead.Configure(t.limit, t.reclaimAfter, t.options...); err != nil {
 		r.log.Error("bulkhead left as it was", "service", name, "error", err)
 	}
+}
+
+// terms of a service, listed or not.
+func (r *registry) terms(name string, s bulkheadconfig.Service, listed bool) terms {
+	t := r.unlisted.terms(name)
+	if listed {
+		t = termsOf(s)
+	}
+	t.options = append(t.options, limiter.WithHooks(r.hooks))
+	return t
 }
 
 // Bulkhead returns the service's bulkhead: the same one for a name, for ever,

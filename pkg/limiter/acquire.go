@@ -21,14 +21,17 @@ func (b *Bulkhead) TryAcquire() (Permit, bool) {
 		return p, true
 	}
 	if b.gate.Load()&flags == full {
-		b.stripe().refused.Add(1)
+		b.refuse(b.cfg.Load())
 		return Permit{}, false
 	}
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	p, err := b.enter()
 	if err != nil {
 		b.count(err)
+		if b.cfg.Load().hooks.Rejected != nil {
+			tell(b, b.cfg.Load().hooks.Rejected, b.describe(err, 0))
+		}
 		return Permit{}, false
 	}
 	return b.admitted(p), true
@@ -47,17 +50,26 @@ func (b *Bulkhead) Acquire(ctx context.Context) (Permit, error) {
 	}
 	if err := ctx.Err(); err != nil {
 		b.mu.Lock()
-		defer b.mu.Unlock()
+		defer b.unlock()
 		return Permit{}, b.cancelled(ctx, err, 0)
 	}
 	if p, ok := b.take(); ok {
 		return p, nil
 	}
 	if cfg := b.cfg.Load(); cfg.maxWait == 0 && b.gate.Load()&flags == full {
-		b.stripe().refused.Add(1)
+		b.refuse(cfg)
 		return Permit{}, &SaturatedError{Service: b.name, Limit: cfg.limit, InFlight: cfg.limit}
 	}
 	return b.acquireSlowly(ctx)
+}
+
+// refuse counts a refusal that needs no lock: every slot is held, and is known to
+// be.
+func (b *Bulkhead) refuse(cfg *config) {
+	b.stripe().refused.Add(1)
+	if hook := cfg.hooks.Rejected; hook != nil {
+		hook(b.name, &SaturatedError{Service: b.name, Limit: cfg.limit, InFlight: cfg.limit})
+	}
 }
 
 // take is the path without a lock: a slot, if the gate has no flags and a scan
@@ -76,7 +88,7 @@ func (b *Bulkhead) takeAs(before uint64, cfg *config) (Permit, bool) {
 	p, ok := b.scan(cfg, b.start(b.stripe().hint.Load()))
 	if ok && changed(before, b.gate.Load()) {
 		b.mu.Lock()
-		defer b.mu.Unlock()
+		defer b.unlock()
 		b.giveBack(p)
 		return Permit{}, false
 	}
@@ -89,10 +101,10 @@ func (b *Bulkhead) acquireSlowly(ctx context.Context) (Permit, error) {
 	p, err := b.enter()
 	if errors.Is(err, ErrSaturated) && budget > 0 {
 		w := b.join()
-		b.mu.Unlock()
+		b.unlock()
 		return b.wait(ctx, w, budget)
 	}
-	defer b.mu.Unlock()
+	defer b.unlock()
 	if err != nil {
 		return Permit{}, b.reject(err, 0)
 	}
@@ -194,6 +206,12 @@ func (b *Bulkhead) admitted(p Permit) Permit {
 // reject counts a refusal and gives it its details. b.mu is held.
 func (b *Bulkhead) reject(reason error, waited time.Duration) error {
 	b.count(reason)
+	err := b.describe(reason, waited)
+	tell(b, b.cfg.Load().hooks.Rejected, err)
+	return err
+}
+
+func (b *Bulkhead) describe(reason error, waited time.Duration) error {
 	if errors.Is(reason, ErrSaturated) {
 		below, above := b.held()
 		return &SaturatedError{Service: b.name, Limit: b.cfg.Load().limit, InFlight: below + above, Waited: waited}

@@ -50,6 +50,8 @@ type Bulkhead struct {
 	// idle is closed when the last running call ends; nil when nobody waits for it.
 	idle   chan struct{}
 	counts Counts
+	// news are calls of hooks that wait for the lock to be free.
+	news []func()
 	// undone counts the slots that were taken and given back without a call, wraps
 	// the sequences that began anew: what the slots say of admissions is off by them.
 	undone uint64
@@ -95,7 +97,7 @@ func (b *Bulkhead) Configure(limit int, reclaimAfter time.Duration, options ...O
 		return fmt.Errorf("bulkhead %q: %w", b.name, err)
 	}
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	b.sweep(b.now())
 	windowChanged := cfg.reclaimAfter != b.cfg.Load().reclaimAfter
 	b.install(cfg)
@@ -146,7 +148,7 @@ func (b *Bulkhead) Reset() {
 		return
 	}
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	for _, s := range b.all {
 		for word := s.word.Load(); isHeld(word) && !s.word.CompareAndSwap(word, freed(word)); word = s.word.Load() {
 		}

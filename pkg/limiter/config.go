@@ -77,6 +77,7 @@ type config struct {
 	maxWait      time.Duration
 	mode         Mode
 	onReclaim    OnReclaim
+	hooks        Hooks
 	// queue says that there is one.
 	queue          bool
 	queueCapacity  int

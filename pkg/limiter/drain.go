@@ -36,7 +36,7 @@ func (b *Bulkhead) stop(reason error) (letGo int) {
 		return 0
 	}
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	if !errors.Is(b.ended, ErrClosed) {
 		b.ended = reason
 	}
@@ -65,7 +65,7 @@ func (b *Bulkhead) Drain(ctx context.Context) []Running {
 // whenIdle returns a channel that is closed once no call runs.
 func (b *Bulkhead) whenIdle() <-chan struct{} {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	if b.idle != nil {
 		return b.idle
 	}
@@ -85,7 +85,7 @@ func (b *Bulkhead) Running() []Running {
 		return nil
 	}
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	b.observe()
 	return b.list(b.now())
 }
@@ -97,7 +97,7 @@ func (b *Bulkhead) CancelRunning() {
 		return
 	}
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	b.cutShort.Store(b.ended != nil)
 	for _, c := range b.lapsed.calls {
 		if c.cancel != nil {

@@ -76,7 +76,7 @@ func (b *Bulkhead) stamp(s *slot, ticket uint64) (uint64, bool) {
 		default:
 			b.mu.Lock()
 			b.armEpoch()
-			b.mu.Unlock()
+			b.unlock()
 		}
 	}
 }
@@ -85,9 +85,9 @@ func (b *Bulkhead) stamp(s *slot, ticket uint64) (uint64, bool) {
 // between its swap and its stamp.
 func (b *Bulkhead) disown(s *slot, ticket uint64) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	b.undone++
-	if b.lapsed.forget(s, ticket) {
+	if b.lapsed.forget(s, ticket) != nil {
 		b.counts.Lapsed--
 	}
 	b.roomMade() // who waits for the last call to end may have waited for this one
@@ -158,7 +158,7 @@ func (b *Bulkhead) setTimer(now, due time.Duration) {
 // does.
 func (b *Bulkhead) onTimer() {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	b.epochs.set = false
 	b.tick(b.now())
 }

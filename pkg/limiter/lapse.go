@@ -41,15 +41,15 @@ func (l *lapsedCalls) add(p Permit, c *lapsedCall) {
 	}
 }
 
-// forget removes a call and says whether it was there.
-func (l *lapsedCalls) forget(s *slot, ticket uint64) bool {
+// forget removes a call and returns it; nil if it was not there.
+func (l *lapsedCalls) forget(s *slot, ticket uint64) *lapsedCall {
 	p := Permit{s, ticket}
-	_, ok := l.calls[p]
+	call := l.calls[p]
 	delete(l.calls, p)
 	if len(l.calls) == 0 {
 		l.order = nil
 	}
-	return ok
+	return call
 }
 
 // sweep lapses the slots that have been held for the whole window, serves the
@@ -97,6 +97,9 @@ func (b *Bulkhead) lapse(s *slot, ticket uint64, admitted time.Duration) bool {
 		}
 	}
 	b.lapsed.add(Permit{s, ticket}, call)
+	if hook := b.cfg.Load().hooks.Lapsed; hook != nil {
+		tell(b, hook, Running{Age: b.now() - admitted, Lapsed: true})
+	}
 	if call.cancel != nil && b.cfg.Load().onReclaim == Cancel {
 		// Under the lock: ending a context runs none of the caller's code here
 		// (context.AfterFunc starts a goroutine), and nothing of it calls back.

@@ -96,7 +96,7 @@ func (b *Bulkhead) wait(ctx context.Context, w *waiter, budget time.Duration) (P
 	case <-timer.C:
 	}
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	return b.leave(ctx, w)
 }
 
@@ -109,6 +109,7 @@ func (b *Bulkhead) leave(ctx context.Context, w *waiter) (Permit, error) {
 	}
 	b.counts.Waited++
 	b.counts.WaitTime += waited
+	tell(b, b.cfg.Load().hooks.Waited, waited)
 	if w.place != nil {
 		b.remove(w.place)
 	}

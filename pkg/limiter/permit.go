@@ -73,7 +73,7 @@ func (b *Bulkhead) releaseSlowly(s *slot, gate uint64) {
 		return
 	}
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	b.roomMade()
 }
 
@@ -81,7 +81,7 @@ func (b *Bulkhead) releaseSlowly(s *slot, gate uint64) {
 // place on the list change as one: between the two, Reset would free it again.
 func (b *Bulkhead) releaseExtra(p Permit) Outcome {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	defer b.roomMade()
 	if !p.slot.word.CompareAndSwap(p.ticket, freed(p.ticket)) {
 		return b.countTooLate(p)
@@ -93,15 +93,16 @@ func (b *Bulkhead) releaseExtra(p Permit) Outcome {
 // releaseTooLate tells a late release from a stale one.
 func (b *Bulkhead) releaseTooLate(p Permit) Outcome {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	outcome := b.countTooLate(p)
 	b.roomMade()
 	return outcome
 }
 
 func (b *Bulkhead) countTooLate(p Permit) Outcome {
-	if b.lapsed.forget(p.slot, p.ticket) {
+	if call := b.lapsed.forget(p.slot, p.ticket); call != nil {
 		b.counts.LateReleases++
+		tell(b, b.cfg.Load().hooks.Late, b.now()-call.admitted)
 		return Late
 	}
 	b.counts.StaleReleases++
@@ -149,7 +150,7 @@ func (p Permit) detail(parent context.Context) *details {
 
 func (b *Bulkhead) beginTooLate(d *details) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	if call := b.lapsed.calls[d.permit]; call != nil {
 		call.cancel = d.cancel
 		if b.cfg.Load().onReclaim == Cancel {

@@ -60,7 +60,7 @@ func (q *queued) submit() {
 // accept queues a task, and starts it if there is room.
 func (b *Bulkhead) accept(q *queued) error {
 	b.mu.Lock()
-	defer b.mu.Unlock() // also when a context panics
+	defer b.unlock() // also when a context panics
 	if err := q.ctx.Err(); err != nil {
 		return b.cancelled(q.ctx, err, 0)
 	}
@@ -193,7 +193,7 @@ func (q *queued) abandon(err error) {
 		return
 	}
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	switch {
 	case q.place != nil:
 		b.unqueue(q)
@@ -269,7 +269,7 @@ func (q *queued) finish(err error) (next *queued) {
 	b.endTask(call)
 	next = b.tasks.next
 	b.tasks.relay, b.tasks.next = false, nil
-	b.mu.Unlock()
+	b.unlock()
 	q.settle(err)
 	return next
 }

@@ -87,7 +87,7 @@ func (b *Bulkhead) giveBack(p Permit) {
 		if p.slot.index == noIndex {
 			b.extras.remove(p.slot)
 		}
-	case b.lapsed.forget(p.slot, p.ticket):
+	case b.lapsed.forget(p.slot, p.ticket) != nil:
 		b.counts.Lapsed--
 	}
 	b.roomMade()

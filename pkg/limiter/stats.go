@@ -99,7 +99,7 @@ func (b *Bulkhead) Stats() Stats {
 		return Stats{Mode: PassThrough}
 	}
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	b.observe()
 	cfg := b.cfg.Load()
 	below, above := b.held()
