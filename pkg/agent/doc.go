@@ -4,9 +4,10 @@
 // Package agent runs a process's bulkheads as its mounted ConfigMap says.
 //
 //	a, err := agent.New("/etc/servicebulkhead")
-//	go a.ShutdownOnSignal(ctx)
 //	payments := a.Bulkhead("payments") // the same handle for ever; follows every reload
 //	err = payments.Do(ctx, func(ctx context.Context) error { return charge(ctx) })
+//	…
+//	report, err := a.ShutdownOnSignal(ctx) // the end of main: waits for SIGTERM, drains
 //
 // The agent watches the directory, applies each new document to the bulkheads in
 // place, so that calls in flight stay accounted for, and keeps the last good

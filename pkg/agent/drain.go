@@ -6,52 +6,53 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"os/signal"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/servicebulkhead/servicebulkhead/pkg/limiter"
 )
 
+// unwind is how long calls whose contexts a drain has ended may take to return
+// before their dependencies are closed.
+const unwind = time.Second
+
+// errInside is returned to a producer that calls Shutdown while Shutdown waits
+// for it.
+var errInside = errors.New("shutdown: called from inside itself")
+
 // drain is what happens between SIGTERM and exit.
 type drain struct {
-	registry *registry
-	settings settings
-	log      *slog.Logger
-	queue    ShutdownQueue
-	notReady atomic.Bool
+	registry  *registry
+	settings  settings
+	log       *slog.Logger
+	producers producers
+	queue     ShutdownQueue
 
-	mu        sync.Mutex
-	producers []producer
-	once      sync.Once
-	report    Report
-	err       error
-}
-
-type producer struct {
-	name string
-	stop func(context.Context) error
+	begun atomic.Bool
+	// done is closed when report and err are final.
+	done   chan struct{}
+	report Report
+	err    error
 }
 
 func newDrain(r *registry, s settings) *drain {
-	return &drain{registry: r, settings: s, log: s.log}
+	return &drain{
+		registry: r, settings: s, log: s.log, done: make(chan struct{}),
+		producers: producers{log: s.log, grace: s.drainTimeout},
+	}
 }
 
 // OnStop registers something that brings new work into the process, an
 // http.Server's Shutdown say. Shutdown calls it after the lame duck time and
 // before it refuses new calls, so that work that was already accepted can still
-// make its calls. All are stopped at the same time; the context ends at the drain
-// time-out.
+// make its calls. All are stopped at the same time; the context ends after three
+// quarters of the drain time-out, so that calls that run on have a rest of it. One
+// that is registered when the others have been told to stop is told at once.
 func (a *Agent) OnStop(name string, stop func(context.Context) error) {
-	a.drain.mu.Lock()
-	defer a.drain.mu.Unlock()
-	a.drain.producers = append(a.drain.producers, producer{name, stop})
+	a.drain.producers.add(&producer{name, stop})
 }
 
 // CloseOnShutdown registers a dependency that calls are made with, a database
@@ -63,7 +64,7 @@ func (a *Agent) CloseOnShutdown(name string, closer io.Closer) error {
 
 // Ready says whether the process should get new requests: false from the moment
 // that Shutdown begins.
-func (a *Agent) Ready() bool { return !a.drain.notReady.Load() }
+func (a *Agent) Ready() bool { return !a.drain.begun.Load() }
 
 // Shutdown drains the process, in four steps: it reports not ready and keeps
 // serving for the lame duck time; stops the producers, refuses new calls with
@@ -74,58 +75,50 @@ func (a *Agent) Ready() bool { return !a.drain.notReady.Load() }
 //
 // The report says what each step took and which calls remain; the error joins
 // what producers and dependencies returned. Running calls are never killed. A
-// second Shutdown waits for the first and returns the same.
+// second Shutdown waits for the first, or for its own context, and returns the
+// same. Producers and dependencies must not call it: it waits for them.
 func (a *Agent) Shutdown(ctx context.Context) (Report, error) {
 	d := a.drain
-	d.once.Do(func() {
+	if ctx.Value(insideKey{}) == d {
+		return Report{}, errInside
+	}
+	if d.begun.CompareAndSwap(false, true) {
 		d.report, d.err = d.run(ctx)
 		a.stopWatching()
 		a.watcher.Wait()
-	})
-	return d.report, d.err
-}
-
-// ShutdownOnSignal waits for SIGTERM or SIGINT, or one of the given signals, and
-// then runs Shutdown; a second signal cuts it short in an orderly way. It returns
-// early, without a drain, when ctx ends before a signal arrives.
-func (a *Agent) ShutdownOnSignal(ctx context.Context, signals ...os.Signal) (Report, error) {
-	if len(signals) == 0 {
-		signals = []os.Signal{syscall.SIGTERM, syscall.SIGINT}
+		close(d.done)
 	}
-	caught := make(chan os.Signal, 2)
-	signal.Notify(caught, signals...)
-	defer signal.Stop(caught)
 	select {
-	case s := <-caught:
-		a.drain.log.Info("drain begins", "signal", s.String())
+	case <-d.done:
+		return d.report, d.err
 	case <-ctx.Done():
+	}
+	select {
+	case <-d.done: // both: what is known is better than why it was not waited for
+		return d.report, d.err
+	default:
 		return Report{}, context.Cause(ctx)
 	}
-	ctx, cut := context.WithCancelCause(ctx)
-	defer cut(nil)
-	go func() {
-		select {
-		case s := <-caught:
-			cut(fmt.Errorf("second signal: %v", s))
-		case <-ctx.Done():
-		}
-	}()
-	return a.Shutdown(ctx)
 }
+
+// insideKey marks the contexts that Shutdown hands out.
+type insideKey struct{}
 
 // run is the drain, step by step.
 func (d *drain) run(ctx context.Context) (Report, error) {
 	var report Report
-	d.notReady.Store(true)
+	ctx = context.WithValue(ctx, insideKey{}, d)
 	report.LameDuck = timed(func() { sleep(ctx, d.settings.lameDuck) })
 
 	bounded, cancel := context.WithTimeout(ctx, d.settings.drainTimeout)
 	defer cancel()
+	stopping, cancel := context.WithTimeout(ctx, d.settings.drainTimeout*3/4)
+	defer cancel()
+	before := d.registry.busy()
 	var stopErr error
 	var bulkheads []*draining
-	before := d.registry.busy()
 	report.Producers = timed(func() {
-		stopErr = d.stopProducers(bounded)
+		stopErr = d.producers.stop(stopping)
 		bulkheads = d.refuse(before)
 	})
 	report.Running = timed(func() { d.await(bounded, bulkheads) })
@@ -139,39 +132,6 @@ func (d *drain) run(ctx context.Context) (Report, error) {
 	err := errors.Join(stopErr, closeErr)
 	d.log.Info("drain ends", "took", report.Total(), "finished", report.Finished(), "remaining", report.Remaining(), "error", err)
 	return report, err
-}
-
-// stopProducers stops them all at once and waits for them or the context.
-func (d *drain) stopProducers(ctx context.Context) error {
-	d.mu.Lock()
-	producers := d.producers
-	d.mu.Unlock()
-	results := make(chan error, len(producers))
-	for _, p := range producers {
-		go func() { results <- p.run(ctx) }()
-	}
-	var errs []error
-	for range producers {
-		select {
-		case err := <-results:
-			errs = append(errs, err)
-		case <-ctx.Done():
-			return errors.Join(append(errs, fmt.Errorf("stop producers: not all stopped: %w", context.Cause(ctx)))...)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (p producer) run(ctx context.Context) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("stop %s: panic: %v", p.name, v)
-		}
-	}()
-	if err := p.stop(ctx); err != nil {
-		return fmt.Errorf("stop %s: %w", p.name, err)
-	}
-	return nil
 }
 
 // draining is one bulkhead on its way to the end.
@@ -224,11 +184,23 @@ func (d *drain) await(ctx context.Context, bulkheads []*draining) {
 			}
 			b.stillRunning = b.bulkhead.Drain(ctx)
 			if d.settings.cancelRemaining {
-				b.bulkhead.CancelRunning()
+				b.cancelRemaining(ctx)
 			}
 		})
 	}
 	all.Wait()
+}
+
+// cancelRemaining ends the contexts of the calls that remain, and gives them a
+// moment to return.
+func (b *draining) cancelRemaining(ctx context.Context) {
+	if len(b.stillRunning) == 0 {
+		return
+	}
+	b.bulkhead.CancelRunning()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unwind)
+	defer cancel()
+	b.bulkhead.Drain(ctx)
 }
 
 func timed(step func()) time.Duration {

@@ -38,14 +38,19 @@ type registry struct {
 
 	mu       sync.RWMutex
 	handles  map[string]*handle
-	strays   int // handles that the present document does not list
+	strays   int // handles of services that are not named
 	services map[string]bulkheadconfig.Service
 	draining bool
 }
 
 type handle struct {
-	bulkhead *limiter.Bulkhead
-	listed   bool
+	bulkhead     *limiter.Bulkhead
+	drainTimeout *time.Duration
+	// listed says that the present document lists the service; named that one does
+	// or did, or that the application has defaults for it. before is what had been
+	// counted until then.
+	listed, named bool
+	before        limiter.Counts
 }
 
 func newRegistry(s settings) *registry {
@@ -60,23 +65,33 @@ func (r *registry) bulkhead(name string) *limiter.Bulkhead {
 	if h != nil {
 		return h.bulkhead
 	}
+	h, overflowed := r.make(name)
+	if overflowed {
+		r.log.Warn("too many services that no ServiceBulkhead lists: the rest share one bulkhead",
+			"service", name, "bound", maxUnlisted)
+	}
+	return h.bulkhead
+}
+
+// make returns the service's handle, made if need be, and says whether it is the
+// first that has to share one.
+func (r *registry) make(name string) (h *handle, overflowed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.ensure(name).bulkhead
+	_, listed := r.services[name]
+	if r.handles[name] == nil && !listed && !r.unlisted.has(name) && r.strays >= maxUnlisted {
+		overflowed = r.handles[Overflow] == nil
+		name = Overflow
+	}
+	return r.ensure(name), overflowed
 }
 
 // ensure returns the service's handle, making it if need be. r.mu is held.
 func (r *registry) ensure(name string) *handle {
-	s, listed := r.services[name]
 	if h := r.handles[name]; h != nil {
 		return h
 	}
-	if !listed && r.strays >= maxUnlisted && name != Overflow {
-		return r.overflow(name)
-	}
-	if !listed {
-		r.strays++
-	}
+	s, listed := r.services[name]
 	t := r.terms(name, s, listed)
 	b, err := limiter.New(name, t.limit, t.reclaimAfter, t.options...)
 	if err != nil {
@@ -85,24 +100,26 @@ func (r *registry) ensure(name string) *handle {
 	if r.draining {
 		b.StopAdmission()
 	}
-	h := &handle{bulkhead: b, listed: listed}
+	h := &handle{bulkhead: b, drainTimeout: t.drainTimeout, listed: listed, named: listed || r.unlisted.has(name)}
+	if !h.named {
+		r.strays++
+	}
 	r.handles[name] = h
 	return h
-}
-
-// overflow returns the handle that names beyond the bound share. r.mu is held.
-func (r *registry) overflow(name string) *handle {
-	if r.handles[Overflow] == nil {
-		r.log.Warn("too many services that no ServiceBulkhead lists: the rest share one bulkhead",
-			"service", name, "bound", maxUnlisted)
-	}
-	return r.ensure(Overflow)
 }
 
 // apply puts a document in force: every bulkhead it lists, made or changed in
 // place, and the unlisted policy for the others. It cannot fail, because a
 // document is decoded and checked as a whole before it gets here.
 func (r *registry) apply(doc bulkheadconfig.Document) {
+	err := r.change(doc)
+	r.log.Info("bulkheads configured", "revision", doc.Revision, "services", len(doc.Services))
+	if err != nil {
+		r.log.Error("bulkheads left as they were", "error", err)
+	}
+}
+
+func (r *registry) change(doc bulkheadconfig.Document) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := r.services
@@ -110,26 +127,32 @@ func (r *registry) apply(doc bulkheadconfig.Document) {
 	for name := range doc.Services {
 		r.ensure(name)
 	}
-	r.strays = 0
+	var errs []error
 	for name, h := range r.handles {
-		var now bulkheadconfig.Service
-		if now, h.listed = doc.Services[name]; !h.listed {
-			r.strays++
+		was, had := before[name]
+		now, has := doc.Services[name]
+		r.list(h, has)
+		if had != has || has && was.Revision() != now.Revision() {
+			errs = append(errs, r.configure(name, h))
 		}
-		if was, had := before[name]; had == h.listed && (!had || was.Revision() == now.Revision()) {
-			continue
-		}
-		r.configure(name, h)
 	}
-	r.log.Info("bulkheads configured", "revision", doc.Revision, "services", len(doc.Services))
+	return errors.Join(errs...)
+}
+
+// list notes whether the document lists a handle's service. r.mu is held.
+func (r *registry) list(h *handle, listed bool) {
+	h.listed = listed
+	if listed && !h.named {
+		h.named, h.before = true, h.bulkhead.Stats().Counts
+		r.strays--
+	}
 }
 
 // configure gives a bulkhead the terms that hold for it now. r.mu is held.
-func (r *registry) configure(name string, h *handle) {
+func (r *registry) configure(name string, h *handle) error {
 	t := r.terms(name, r.services[name], h.listed)
-	if err := h.bulkhead.Configure(t.limit, t.reclaimAfter, t.options...); err != nil {
-		r.log.Error("bulkhead left as it was", "service", name, "error", err)
-	}
+	h.drainTimeout = t.drainTimeout
+	return h.bulkhead.Configure(t.limit, t.reclaimAfter, t.options...)
 }
 
 // terms of a service, listed or not.
@@ -177,6 +200,11 @@ type Service struct {
 	limiter.Stats
 	// Listed says whether the current document lists it.
 	Listed bool
+	// Named says whether it is known by name: the current document or an earlier one
+	// lists it, or the application has defaults for it. Before are the counts from
+	// before that.
+	Named  bool
+	Before limiter.Counts
 }
 
 // Services reports every bulkhead, sorted by service.
@@ -185,7 +213,7 @@ func (a *Agent) Services() []Service {
 	defer a.registry.mu.RUnlock()
 	services := make([]Service, 0, len(a.registry.handles))
 	for _, h := range a.registry.handles {
-		services = append(services, Service{Stats: h.bulkhead.Stats(), Listed: h.listed})
+		services = append(services, Service{Stats: h.bulkhead.Stats(), Listed: h.listed, Named: h.named, Before: h.before})
 	}
 	slices.SortFunc(services, func(x, y Service) int { return cmp.Compare(x.Name, y.Name) })
 	return services
@@ -210,7 +238,7 @@ func (r *registry) startDraining() map[*limiter.Bulkhead]*time.Duration {
 	r.draining = true
 	all := make(map[*limiter.Bulkhead]*time.Duration, len(r.handles))
 	for h := range maps.Values(r.handles) {
-		all[h.bulkhead] = r.services[h.bulkhead.Name()].DrainTimeout
+		all[h.bulkhead] = h.drainTimeout
 	}
 	return all
 }

@@ -11,13 +11,15 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"time"
 )
 
 // ShutdownQueue closes a process's dependencies in the reverse order of their
 // registration. It is a safety net for process exit, no substitute for closing
 // things earlier where there is an owner. Its zero value is ready to use.
 type ShutdownQueue struct {
-	mu      sync.Mutex
+	mu sync.Mutex
+	// entries are kept when they are closed, so that nothing is closed twice.
 	entries []entry
 	closed  bool
 }
@@ -34,24 +36,30 @@ func (q *ShutdownQueue) Register(name string, closer io.Closer) error {
 	if closer == nil {
 		return fmt.Errorf("register %s: must not be nil", name)
 	}
-	q.mu.Lock()
 	e := entry{name, closer}
-	if q.closed {
-		q.mu.Unlock()
+	if q.add(e) {
 		return e.close()
-	}
-	defer q.mu.Unlock()
-	if !slices.ContainsFunc(q.entries, e.same) {
-		q.entries = append(q.entries, e)
 	}
 	return nil
 }
 
+// add keeps an entry, and says whether it has to be closed now.
+func (q *ShutdownQueue) add(e entry) (now bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if slices.ContainsFunc(q.entries, e.same) {
+		return false
+	}
+	q.entries = append(q.entries, e)
+	return q.closed
+}
+
 // Close closes every dependency, the last registered first, one after the other,
 // and returns their errors, joined. One that fails or panics does not stop the
-// next. When the context ends, the one that is being closed and those after it
-// are no longer waited for, but each is still told to close. A second Close does
-// nothing.
+// next. One that hangs does not either: each is waited for while its share of the
+// time that the context leaves lasts (what quick ones leave over is shared by
+// those after them). Once the context has ended, each is still told to close, and
+// not waited for. A second Close does nothing.
 func (q *ShutdownQueue) Close(ctx context.Context) error {
 	_, err := q.close(ctx)
 	return err
@@ -59,16 +67,28 @@ func (q *ShutdownQueue) Close(ctx context.Context) error {
 
 func (q *ShutdownQueue) close(ctx context.Context) (closed int, err error) {
 	q.mu.Lock()
-	entries := q.entries
-	q.entries, q.closed = nil, true
+	var entries []entry
+	if !q.closed {
+		entries = slices.Clone(q.entries)
+	}
+	q.closed = true
 	q.mu.Unlock()
 	var errs []error
-	for _, e := range slices.Backward(entries) {
-		if err := e.closeWithin(ctx); err != nil {
-			errs = append(errs, err)
-		}
+	for i, e := range slices.Backward(entries) {
+		within, cancel := share(ctx, i+1)
+		errs = append(errs, e.closeWithin(within))
+		cancel()
 	}
 	return len(entries), errors.Join(errs...)
+}
+
+// share is a fair part of the time that the context leaves to so many.
+func share(ctx context.Context, among int) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(deadline)/time.Duration(among))
 }
 
 func (e entry) same(other entry) bool {

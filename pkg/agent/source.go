@@ -55,8 +55,8 @@ type SourceStatus struct {
 	// Err is what was wrong with the last read; nil when it was good. The last good
 	// document stays in force.
 	Err error
-	// Reloads counts the documents applied, Failures the reads that went wrong
-	// after the first document.
+	// Reloads counts the documents applied, Failures the reads that went wrong, but
+	// for those that found nothing before the first document.
 	Reloads, Failures uint64
 	// Unknown lists the fields of the document in force that this version ignores.
 	Unknown []string
@@ -111,50 +111,62 @@ func (s *source) reload() {
 	s.note(updatable, &doc, nil)
 }
 
-// note records what a read found and logs what is news.
+// note records what a read found and says what is news, without the lock: a log
+// handler may ask the agent something.
 func (s *source) note(updatable bool, applied *bulkheadconfig.Document, err error) {
+	for _, say := range s.record(updatable, applied, err) {
+		say()
+	}
+}
+
+func (s *source) record(updatable bool, applied *bulkheadconfig.Document, err error) (news []func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
-		s.noteFailure(err)
-		return
+		return s.recordFailure(err)
 	}
 	st, now := &s.status, time.Now()
 	if st.Err != nil && st.Failures > 0 {
-		s.log.Info("document is good again", "directory", s.dir)
+		news = append(news, func() { s.log.Info("document is good again", "directory", s.dir) })
 	}
 	if !updatable && (st.Updatable || st.LastGoodRead.IsZero()) {
-		s.log.Warn("the directory has no "+dataLink+" link: a subPath mount is never updated; mount the whole volume", "directory", s.dir)
+		news = append(news, func() {
+			s.log.Warn("the directory has no "+dataLink+" link: a subPath mount is never updated; mount the whole volume", "directory", s.dir)
+		})
 	}
 	st.Err, st.LastGoodRead, st.Updatable = nil, now, updatable
 	if applied != nil {
 		st.Revision, st.Applied, st.Unknown = applied.Revision, now, applied.Unknown
 		st.Reloads++
-		s.logUnknown(applied.Unknown)
-	}
-}
-
-// noteFailure records a read that went wrong. That there is no document yet is
-// normal where an application starts before its bulkheads. s.mu is held.
-func (s *source) noteFailure(err error) {
-	st := &s.status
-	news := st.Err == nil || st.Err.Error() != err.Error()
-	st.Err = err
-	if st.Revision == "" && errors.Is(err, fs.ErrNotExist) {
-		if news {
-			s.log.Info("no document yet: services get what the application's policy for unlisted ones says", "directory", s.dir)
+		if len(applied.Unknown) > 0 {
+			news = append(news, func() { s.log.Warn("document has fields that this version ignores", "fields", applied.Unknown) })
 		}
-		return
 	}
-	st.Failures++
-	if news {
-		s.log.Error("document not usable: the last good one stays in force", "directory", s.dir, "revision", st.Revision, "error", err)
-	}
+	return news
 }
 
-func (s *source) logUnknown(fields []string) {
-	if len(fields) > 0 {
-		s.log.Warn("document has fields that this version ignores", "fields", fields)
+// recordFailure records a read that went wrong. That there is no document yet is
+// normal where an application starts before its bulkheads. s.mu is held.
+func (s *source) recordFailure(err error) (news []func()) {
+	st := &s.status
+	known := st.Err != nil && st.Err.Error() == err.Error()
+	st.Err = err
+	missing := st.Revision == "" && errors.Is(err, fs.ErrNotExist)
+	if !missing {
+		st.Failures++
+	}
+	revision := st.Revision
+	switch {
+	case known:
+		return nil
+	case missing:
+		return []func(){func() {
+			s.log.Info("no document yet: services get what the application's policy for unlisted ones says", "directory", s.dir)
+		}}
+	default:
+		return []func(){func() {
+			s.log.Error("document not usable: what is in force stays in force", "directory", s.dir, "revision", revision, "error", err)
+		}}
 	}
 }
 

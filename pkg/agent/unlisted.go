@@ -38,11 +38,19 @@ func (u Unlisted) validate() error {
 	return nil
 }
 
+// has says whether the application brings a bulkhead for the service.
+func (u Unlisted) has(name string) bool {
+	_, ok := u.defaults[name]
+	return ok
+}
+
 // terms are what limiter.New and Configure take.
 type terms struct {
 	limit        int
 	reclaimAfter time.Duration
 	options      []limiter.Option
+	// drainTimeout is the service's own; nil if it has none.
+	drainTimeout *time.Duration
 }
 
 // terms of a service that the document does not list.
@@ -59,7 +67,10 @@ func (u Unlisted) terms(name string) terms {
 
 // termsOf an entry of the document.
 func termsOf(s bulkheadconfig.Service) terms {
-	t := terms{limit: s.Limit, reclaimAfter: s.ReclaimAfter, options: []limiter.Option{limiter.WithMaxWait(s.MaxWait)}}
+	t := terms{
+		limit: s.Limit, reclaimAfter: s.ReclaimAfter, drainTimeout: s.DrainTimeout,
+		options: []limiter.Option{limiter.WithMaxWait(s.MaxWait)},
+	}
 	if s.Queue != nil {
 		t.options = append(t.options, limiter.WithQueue(s.Queue.Capacity, s.Queue.MaxConcurrency))
 	}

@@ -34,10 +34,11 @@ func newWatch(dir string, log *slog.Logger) *watch {
 func (w *watch) hints() <-chan struct{} { return w.hint }
 
 // renew makes sure that the directory that is there now is the one watched: it may
-// have been made, or made anew, since.
+// have been made, or made anew, since. A new one may have got the inode of the old;
+// then the watcher has lost its watch.
 func (w *watch) renew() {
 	info, err := os.Stat(w.dir)
-	if err == nil && w.watcher != nil && os.SameFile(info, w.watched) {
+	if err == nil && w.watcher != nil && len(w.watcher.WatchList()) > 0 && os.SameFile(info, w.watched) {
 		return
 	}
 	w.close()

@@ -31,8 +31,8 @@ func Decode(text []byte) (Document, error) {
 	services := required(top, "services", asObject)
 	for _, name := range slices.Sorted(maps.Keys(services)) {
 		entry := top.child(servicePath(name), services[name])
-		if name == "" {
-			entry.fail("services", errors.New("a service needs a name"))
+		if err := checkName(name); err != nil {
+			entry.err = err
 		}
 		doc.Services[name] = decodeService(entry)
 		top.adopt(entry)

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -113,7 +114,7 @@ type wireDocument struct {
 func Encode(services map[string]Service) ([]byte, error) {
 	wire := wireDocument{Revision: Revision(services), Services: make(map[string]wireService, len(services))}
 	for name, s := range services {
-		if err := s.validate(servicePath(name)); err != nil {
+		if err := errors.Join(checkName(name), s.validate(servicePath(name))); err != nil {
 			return nil, err
 		}
 		wire.Services[name] = s.wire()

@@ -143,6 +143,11 @@ func TestEncodeRefusesWhatDecodeWould(t *testing.T) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
+	for _, name := range []string{"", "a b", "\xff", "(other)"} {
+		if _, err := Encode(map[string]Service{name: {ReclaimAfter: time.Second}}); err == nil {
+			t.Errorf("the name %q was encoded", name)
+		}
+	}
 }
 
 func TestDecodeRefuses(t *testing.T) {
@@ -162,7 +167,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{`{"revision":"r"}`, "services: required"},
 		{`{"revision":"r","services":null}`, "services: null: must be an object"},
 		{`{"revision":"r","services":{"x":[]}}`, `services["x"]: a list: must be an object`},
-		{`{"revision":"r","services":{"":{"limit":1,"reclaimAfter":"1s"}}}`, "a service needs a name"},
+		{`{"revision":"r","services":{"":{"limit":1,"reclaimAfter":"1s"}}}`, `services: "": a service's name has 1 to 253 letters`},
+		{`{"revision":"r","services":{"(other)":{"limit":1,"reclaimAfter":"1s"}}}`, `services: "(other)": a service's name has`},
 		{`{"revision":"r","revision":"s","services":{}}`, `duplicate key "revision" in the document`},
 		{`{"revision":"r","services":{"x":{},"x":{}}}`, `duplicate key "x" in services`},
 		{entry(`"limit":1,"l\u0069mit":2`), `duplicate key "limit" in services.x`},

@@ -6,6 +6,7 @@ package bulkheadconfig
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"time"
 )
@@ -56,6 +57,17 @@ func checkDuration(path string, d, least time.Duration) error {
 func checkWord[T ~string](path string, word T, first, second T) error {
 	if word != "" && word != first && word != second {
 		return fmt.Errorf("%s: %q: must be %s or %s", path, word, first, second)
+	}
+	return nil
+}
+
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,253}$`)
+
+// checkName keeps names apart from those that agents use for themselves, and fit
+// for a label of a metric. That they are DNS labels is policy.
+func checkName(name string) error {
+	if !namePattern.MatchString(name) {
+		return fmt.Errorf("services: %q: a service's name has 1 to 253 letters, digits, '.', '_' or '-'", name)
 	}
 	return nil
 }

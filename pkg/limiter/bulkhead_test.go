@@ -446,6 +446,9 @@ func TestCountsAddEveryField(t *testing.T) {
 			t.Errorf("%s: %v, want %d", sum.Type().Field(i).Name, got, want)
 		}
 	}
+	if got := one.Add(two).Sub(two); got != one {
+		t.Errorf("%+v, want %+v", got, one)
+	}
 }
 
 // longest is how long after its acquisition a slot has lapsed for certain.

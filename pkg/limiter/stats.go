@@ -47,15 +47,21 @@ func (c Counts) Rejected() uint64 {
 func (c Counts) Asked() uint64 { return c.Admitted + c.Rejected() + c.Cancelled }
 
 // Add returns the sums of two bulkheads' counts.
-func (c Counts) Add(d Counts) Counts {
+func (c Counts) Add(d Counts) Counts { return c.plus(d, 1) }
+
+// Sub returns what was counted since earlier counts of the same bulkhead.
+func (c Counts) Sub(earlier Counts) Counts { return c.plus(earlier, -1) }
+
+func (c Counts) plus(d Counts, sign int64) Counts {
+	times := uint64(sign) // 1, or what adds up to 0 with it
 	return Counts{
-		Admitted:  c.Admitted + d.Admitted,
-		Saturated: c.Saturated + d.Saturated, Refused: c.Refused + d.Refused,
-		Draining: c.Draining + d.Draining, Closed: c.Closed + d.Closed, QueueFull: c.QueueFull + d.QueueFull,
-		Cancelled: c.Cancelled + d.Cancelled, Shadowed: c.Shadowed + d.Shadowed,
-		Waited: c.Waited + d.Waited, WaitTime: c.WaitTime + d.WaitTime, Lapsed: c.Lapsed + d.Lapsed,
-		LateReleases: c.LateReleases + d.LateReleases, StaleReleases: c.StaleReleases + d.StaleReleases,
-		TasksDone: c.TasksDone + d.TasksDone, TaskFailures: c.TaskFailures + d.TaskFailures,
+		Admitted:  c.Admitted + d.Admitted*times,
+		Saturated: c.Saturated + d.Saturated*times, Refused: c.Refused + d.Refused*times,
+		Draining: c.Draining + d.Draining*times, Closed: c.Closed + d.Closed*times, QueueFull: c.QueueFull + d.QueueFull*times,
+		Cancelled: c.Cancelled + d.Cancelled*times, Shadowed: c.Shadowed + d.Shadowed*times,
+		Waited: c.Waited + d.Waited*times, WaitTime: c.WaitTime + d.WaitTime*time.Duration(sign), Lapsed: c.Lapsed + d.Lapsed*times,
+		LateReleases: c.LateReleases + d.LateReleases*times, StaleReleases: c.StaleReleases + d.StaleReleases*times,
+		TasksDone: c.TasksDone + d.TasksDone*times, TaskFailures: c.TaskFailures + d.TaskFailures*times,
 	}
 }
 

@@ -17,18 +17,26 @@ type metric struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
 	read func(limiter.Stats) float64
+	// setting says that it is configured: it makes no sense for services together.
+	setting bool
 }
 
 func perService(kind prometheus.ValueType, name, help string, read func(limiter.Stats) float64) metric {
-	return metric{prometheus.NewDesc("servicebulkhead_"+name, help, []string{"service"}, nil), kind, read}
+	return metric{desc: prometheus.NewDesc("servicebulkhead_"+name, help, []string{"service"}, nil), kind: kind, read: read}
+}
+
+func setting(name, help string, read func(limiter.Stats) float64) metric {
+	m := perService(prometheus.GaugeValue, name, help, read)
+	m.setting = true
+	return m
 }
 
 var perServiceMetrics = []metric{
-	perService(prometheus.GaugeValue, "limit", "Calls that may be in flight at once.",
+	setting("limit", "Calls that may be in flight at once.",
 		func(s limiter.Stats) float64 { return float64(s.Limit) }),
-	perService(prometheus.GaugeValue, "max_wait_seconds", "How long a call may wait for a slot.",
+	setting("max_wait_seconds", "How long a call may wait for a slot.",
 		func(s limiter.Stats) float64 { return s.MaxWait.Seconds() }),
-	perService(prometheus.GaugeValue, "reclaim_after_seconds", "How long a slot may be held before it is taken back.",
+	setting("reclaim_after_seconds", "How long a slot may be held before it is taken back.",
 		func(s limiter.Stats) float64 { return s.ReclaimAfter.Seconds() }),
 	perService(prometheus.GaugeValue, "in_flight", "Slots held now.",
 		func(s limiter.Stats) float64 { return float64(s.InFlight) }),
@@ -38,7 +46,7 @@ var perServiceMetrics = []metric{
 		func(s limiter.Stats) float64 { return float64(s.Overdue) }),
 	perService(prometheus.GaugeValue, "unlimited", "Calls running without a slot: Shadow above the limit, or not configured.",
 		func(s limiter.Stats) float64 { return float64(s.Unlimited) }),
-	perService(prometheus.GaugeValue, "shadow", "1 when the bulkhead admits everything and only counts (enforcement: Shadow).",
+	setting("shadow", "1 when the bulkhead admits everything and only counts (enforcement: Shadow).",
 		func(s limiter.Stats) float64 { return boolean(s.Mode == limiter.Shadow) }),
 	perService(prometheus.CounterValue, "shadowed_total", "Admitted calls that enforcement would have made wait or shed.",
 		func(s limiter.Stats) float64 { return float64(s.Counts.Shadowed) }),
@@ -54,7 +62,7 @@ var perServiceMetrics = []metric{
 		func(s limiter.Stats) float64 { return float64(s.Tasks.Active) }),
 	perService(prometheus.GaugeValue, "tasks_queued", "Tasks that wait in the queue now.",
 		func(s limiter.Stats) float64 { return float64(s.Tasks.Queued) }),
-	perService(prometheus.GaugeValue, "tasks_queue_capacity", "Tasks that the queue holds; 0 without a queue.",
+	setting("tasks_queue_capacity", "Tasks that the queue holds; 0 without a queue.",
 		func(s limiter.Stats) float64 { return float64(s.Tasks.Capacity) }),
 	perService(prometheus.CounterValue, "tasks_done_total", "Tasks that have ended, failed ones included.",
 		func(s limiter.Stats) float64 { return float64(s.Counts.TasksDone) }),
@@ -114,49 +122,51 @@ func (collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c collector) Collect(ch chan<- prometheus.Metric) {
-	for _, s := range bounded(c.agent.Services()) {
-		collectService(ch, s)
+	named, rest, any := bounded(c.agent.Services())
+	for _, s := range named {
+		collectService(ch, s, true)
+	}
+	if any {
+		collectService(ch, rest, false)
 	}
 	collectSource(ch, c.agent.Source())
 	ch <- gauge(ready, boolean(c.agent.Ready()))
 }
 
-// bounded folds all unlisted services into one.
-func bounded(services []agent.Service) []limiter.Stats {
-	var listed []limiter.Stats
-	var rest *limiter.Stats
+// bounded folds the services that are not known by name into one, and says whether
+// there are any. What a service had counted before it became known stays there, so
+// that no counter falls when it does.
+func bounded(services []agent.Service) (named []limiter.Stats, rest limiter.Stats, any bool) {
+	rest.Name = agent.Overflow
 	for _, s := range services {
-		switch {
-		case s.Listed:
-			listed = append(listed, s.Stats)
-		case rest == nil:
-			rest = &limiter.Stats{Name: agent.Overflow}
-			fallthrough
-		default:
-			fold(rest, s.Stats)
+		if !s.Named {
+			fold(&rest, s.Stats)
+			any = true
+			continue
 		}
+		rest.Counts = rest.Counts.Add(s.Before)
+		any = any || s.Before != limiter.Counts{}
+		s.Counts = s.Counts.Sub(s.Before)
+		named = append(named, s.Stats)
 	}
-	if rest != nil {
-		listed = append(listed, *rest)
-	}
-	return listed
+	return named, rest, any
 }
 
 func fold(sum *limiter.Stats, s limiter.Stats) {
-	sum.Limit += s.Limit
 	sum.InFlight += s.InFlight
 	sum.Waiting += s.Waiting
 	sum.Overdue += s.Overdue
 	sum.Unlimited += s.Unlimited
 	sum.Tasks.Active += s.Tasks.Active
 	sum.Tasks.Queued += s.Tasks.Queued
-	sum.Tasks.Capacity += s.Tasks.Capacity
 	sum.Counts = sum.Counts.Add(s.Counts)
 }
 
-func collectService(ch chan<- prometheus.Metric, s limiter.Stats) {
+func collectService(ch chan<- prometheus.Metric, s limiter.Stats, settings bool) {
 	for _, m := range perServiceMetrics {
-		ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.read(s), s.Name)
+		if settings || !m.setting {
+			ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.read(s), s.Name)
+		}
 	}
 	for result, count := range results {
 		ch <- prometheus.MustNewConstMetric(calls, prometheus.CounterValue, float64(count(s.Counts)), s.Name, result)

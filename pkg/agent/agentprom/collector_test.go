@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -26,15 +27,15 @@ import (
 // ends.
 func start(t *testing.T) *agent.Agent {
 	t.Helper()
-	text, err := bulkheadconfig.Encode(map[string]bulkheadconfig.Service{"payments": {Limit: 2, ReclaimAfter: time.Minute}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, bulkheadconfig.Key), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	a, err := agent.New(dir, agent.WithLameDuck(0), agent.WithDrainTimeout(0), agent.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil))))
+	put(t, dir, map[string]bulkheadconfig.Service{"payments": {Limit: 2, ReclaimAfter: time.Minute}})
+	return startOn(t, dir)
+}
+
+func startOn(t *testing.T, dir string, options ...agent.Option) *agent.Agent {
+	t.Helper()
+	a, err := agent.New(dir, append(options, agent.WithLameDuck(0), agent.WithDrainTimeout(0),
+		agent.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil))))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,6 +83,70 @@ servicebulkhead_ready 1
 	if err != nil || len(problems) > 0 {
 		t.Errorf("metric names: %v, %v", problems, err)
 	}
+}
+
+// A service that was called before it is listed keeps its history where it was
+// counted: no counter falls.
+func TestCountersNeverFallWhenAServiceIsListed(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, nil)
+	a := startOn(t, dir, agent.WithPollInterval(time.Millisecond))
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(agentprom.NewCollector(a))
+	for range 10 {
+		a.Bulkhead("payments").TryAcquire()
+		a.Bulkhead("search").TryAcquire()
+	}
+	if n := admitted(t, registry, agent.Overflow); n != 20 {
+		t.Errorf("admitted for the rest: %v, want 20", n)
+	}
+	put(t, dir, map[string]bulkheadconfig.Service{"payments": {Limit: 100, ReclaimAfter: time.Minute}})
+	for a.Source().Reloads < 2 {
+		runtime.Gosched()
+	}
+	a.Bulkhead("payments").TryAcquire()
+	if rest, own := admitted(t, registry, agent.Overflow), admitted(t, registry, "payments"); rest != 20 || own != 1 {
+		t.Errorf("admitted for the rest %v, for payments %v; want 20 and 1", rest, own)
+	}
+	put(t, dir, nil)
+	for a.Source().Reloads < 3 {
+		runtime.Gosched()
+	}
+	if rest, own := admitted(t, registry, agent.Overflow), admitted(t, registry, "payments"); rest != 20 || own != 1 {
+		t.Errorf("after it left: admitted for the rest %v, for payments %v; want 20 and 1", rest, own)
+	}
+}
+
+func put(t *testing.T, dir string, services map[string]bulkheadconfig.Service) {
+	t.Helper()
+	text, err := bulkheadconfig.Encode(services)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := filepath.Join(dir, "next")
+	if err := os.WriteFile(next, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(next, filepath.Join(dir, bulkheadconfig.Key)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func admitted(t *testing.T, registry *prometheus.Registry, service string) (n float64) {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			labels := m.GetLabel()
+			if f.GetName() == "servicebulkhead_calls_total" && labels[0].GetValue() == "admitted" && labels[1].GetValue() == service {
+				n = m.GetCounter().GetValue()
+			}
+		}
+	}
+	return n
 }
 
 // M5, cyanheads/mcp-ts-core#114: distinct keys without end must not grow the
