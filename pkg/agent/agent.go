@@ -79,16 +79,18 @@ func WithPollInterval(d time.Duration) Option { return func(s *settings) { s.pol
 func WithLameDuck(d time.Duration) Option { return func(s *settings) { s.lameDuck = d } }
 
 // WithDrainTimeout sets how long producers may take to stop and running calls to
-// finish, together; the default is 20 s. With the defaults of the other steps it
+// finish, together; the default is 20 s. Producers get three quarters of it at
+// most. With the defaults of the other steps it
 // fits Kubernetes' default grace period of 30 s.
 func WithDrainTimeout(d time.Duration) Option { return func(s *settings) { s.drainTimeout = d } }
 
 // WithCloseTimeout sets how long the dependencies may take to close, together;
-// the default is 5 s.
+// the default is 5 s. With 0 they are told to close, and not waited for.
 func WithCloseTimeout(d time.Duration) Option { return func(s *settings) { s.closeTimeout = d } }
 
 // WithCancelRemaining ends the contexts of calls that still run at the drain
-// time-out, with limiter.ErrDraining as their cause. The default leaves them.
+// time-out, with limiter.ErrDraining as their cause, and gives them up to a second
+// to return. The default leaves them.
 func WithCancelRemaining() Option { return func(s *settings) { s.cancelRemaining = true } }
 
 // WithHooks sets what every bulkhead calls when something deserves attention (see
