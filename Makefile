@@ -58,7 +58,7 @@ test-pure: ## Run the tests that need no control plane, with the race detector.
 .PHONY: test-plane
 test-plane: ## Run the operator's tests, and those of the local control plane they run on.
 	@$(call in,hack/kubernetes,go test ./...)
-	assets=$$(go run ./hack/cluster assets); KUBEBUILDER_ASSETS=$$assets go test -count=1 -timeout 20m ./...
+	assets=$$(go run ./hack/cluster assets); KUBEBUILDER_ASSETS=$$assets go test -race -count=1 -timeout 20m ./...
 
 .PHONY: lint
 lint: ## Run the linters of .golangci.yml over every module.

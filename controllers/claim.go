@@ -21,6 +21,9 @@ type claim struct {
 	entry *bulkheadconfig.Service
 	// fault says why the bulkhead is invalid; empty means that it is valid.
 	fault string
+	// altered says that the entry, kept for an invalid bulkhead, is not the one that
+	// was last accepted.
+	altered bool
 }
 
 // rank orders the claims to one service; the lowest wins.
@@ -31,6 +34,10 @@ const (
 	// an object which comes later, or an older one restored from a backup, cannot
 	// take a service over from running pods.
 	rankHolder rank = iota
+	// rankWritten is a bulkhead whose very values the document holds though no
+	// status says for whom: most likely the pass that wrote them ended before it
+	// told the status.
+	rankWritten
 	rankValid
 	// rankOrphan is an invalid bulkhead whose service the document holds though no
 	// status says for whom, as after a restore, which loses statuses. Most likely
@@ -39,18 +46,28 @@ const (
 	rankInvalid
 )
 
-// newClaim weighs a bulkhead. That it is in the document is told by its status:
-// the document itself does not say whose entry it holds.
+// newClaim weighs a bulkhead. That it is in the document is told by its status.
+// The document names no owners: where no status tells, equal values are the best
+// sign there is.
+//
+// An invalid bulkhead keeps what the document holds, even where somebody edited
+// that by hand. The values that were last accepted then exist nowhere, and of what
+// is left a limit that a person has typed is the safest: without an entry the
+// service would fall to whatever its pods do with services that nobody declared.
 func newClaim(b *v1alpha1.ServiceBulkhead, previous services) claim {
 	c := claim{bulkhead: b, service: b.Service()}
 	kept, known := previous[c.service]
 	c.entry, c.fault = entryOf(b)
+	ref := b.Status.ConfigMapRef
 	if c.fault != "" && known {
 		c.entry = &kept
+		c.altered = ref != nil && ref.Revision != kept.Revision()
 	}
 	switch {
-	case b.Status.ConfigMapRef != nil && c.entry != nil:
+	case ref != nil && c.entry != nil:
 		c.rank = rankHolder
+	case c.fault == "" && known && c.entry.Revision() == kept.Revision():
+		c.rank = rankWritten
 	case c.fault == "":
 		c.rank = rankValid
 	case known:
@@ -86,7 +103,7 @@ func (c claim) compare(other claim) int {
 
 func (c claim) won() verdict {
 	if c.fault != "" {
-		return c.invalid(c.entry)
+		return c.kept()
 	}
 	return verdict{
 		bulkhead: c.bulkhead,
@@ -98,7 +115,7 @@ func (c claim) won() verdict {
 
 func (c claim) lostTo(winner claim) verdict {
 	if c.fault != "" {
-		return c.invalid(nil)
+		return verdict{bulkhead: c.bulkhead, reason: v1alpha1.ReasonInvalid, message: c.fault}
 	}
 	return verdict{
 		bulkhead: c.bulkhead,
@@ -108,10 +125,18 @@ func (c claim) lostTo(winner claim) verdict {
 	}
 }
 
-func (c claim) invalid(kept *bulkheadconfig.Service) verdict {
-	message := c.fault
-	if kept != nil {
-		message += "; pods keep the last accepted values"
+// kept is the verdict on an invalid bulkhead that has its service to itself.
+func (c claim) kept() verdict {
+	v := verdict{
+		bulkhead: c.bulkhead, entry: c.entry, altered: c.altered,
+		reason: v1alpha1.ReasonInvalid, message: c.fault,
 	}
-	return verdict{bulkhead: c.bulkhead, entry: kept, reason: v1alpha1.ReasonInvalid, message: message}
+	switch {
+	case c.altered:
+		v.message += fmt.Sprintf("; pods keep what the document holds, which is not what was last accepted (revision %s): "+
+			"somebody changed it, and the old values are lost", c.bulkhead.Status.ConfigMapRef.Revision)
+	case c.entry != nil:
+		v.message += "; pods keep the last accepted values"
+	}
+	return v
 }

@@ -69,7 +69,12 @@ func (o observed) ours() bool {
 	if _, taken := o.object.BinaryData[bulkheadconfig.Key]; taken {
 		return false
 	}
-	return o.labelled() || slices.Contains(o.writers(), FieldOwner)
+	return o.labelled() || o.written()
+}
+
+// written says whether the present text under our key is ours.
+func (o observed) written() bool {
+	return o.object != nil && slices.Contains(o.writers(), FieldOwner)
 }
 
 func (o observed) labelled() bool {

@@ -4,8 +4,6 @@
 package controllers
 
 import (
-	"slices"
-
 	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
 	"github.com/servicebulkhead/servicebulkhead/pkg/bulkheadconfig"
 )
@@ -22,6 +20,7 @@ const (
 	writeUnreadable writeReason = "Unreadable"
 	writeEdited     writeReason = "Edited"
 	writeUnlabelled writeReason = "Unlabelled"
+	writeAdopted    writeReason = "Adopted"
 )
 
 // drift says that somebody else undid what the operator had written.
@@ -53,18 +52,29 @@ func decide(current observed, desired rendered) decision {
 	}
 	switch {
 	case d.write == "" || !current.exists():
+	case len(desired.services) == 0 && !current.written():
+		// Nobody needs it, and what is in it is not ours: a copy of a ConfigMap, label
+		// and all, or a label by mistake. Only what we wrote ourselves do we empty.
+		return decision{}
 	case !current.ours():
 		return decision{obstacle: v1alpha1.ReasonConfigMapConflict}
-	case current.immutable() && d.write != writeUnlabelled:
+	case current.immutable() && !holds(current, desired):
 		return decision{obstacle: v1alpha1.ReasonConfigMapImmutable}
 	}
 	return d
 }
 
+// holds says that the ConfigMap has the very bytes already, so that a write would
+// change no more than its metadata.
+func holds(current observed, desired rendered) bool {
+	text, present := current.text()
+	return present && text == desired.text
+}
+
 // policy is one reason to write a ConfigMap. The first that applies is taken.
 type policy func(current observed, desired rendered) (writeReason, bool)
 
-var policies = []policy{missing, keyMissing, unreadable, edited, changed, revised, unlabelled}
+var policies = []policy{missing, keyMissing, unreadable, edited, changed, revised, unlabelled, adopted}
 
 // missing creates a ConfigMap when there is something to put into it, and once
 // more when somebody deleted it.
@@ -88,7 +98,7 @@ func unreadable(current observed, _ rendered) (writeReason, bool) {
 // edited restores our bytes where somebody else's have taken their place.
 func edited(current observed, desired rendered) (writeReason, bool) {
 	text, present := current.text()
-	return writeEdited, present && text != desired.text && !slices.Contains(current.writers(), FieldOwner)
+	return writeEdited, present && text != desired.text && !current.written()
 }
 
 // changed compares parsed values. Bytes of ours that differ in nothing else are
@@ -111,4 +121,12 @@ func revised(current observed, desired rendered) (writeReason, bool) {
 func unlabelled(current observed, _ rendered) (writeReason, bool) {
 	_, present := current.text()
 	return writeUnlabelled, present && !current.labelled()
+}
+
+// adopted takes over our bytes that somebody else put there, as a restore from a
+// backup does: when the last bulkhead goes, it is by our name on them that we know
+// them as ours to empty.
+func adopted(current observed, _ rendered) (writeReason, bool) {
+	_, present := current.text()
+	return writeAdopted, present && !current.written()
 }

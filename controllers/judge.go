@@ -19,6 +19,10 @@ type verdict struct {
 	// entry is what the document is to hold for the bulkhead; nil means nothing. A
 	// bulkhead that is not accepted keeps the entry that it had, if it had one.
 	entry *bulkheadconfig.Service
+	// altered says that the entry which it keeps is not the one that was last
+	// accepted. Its status goes on naming the latter, which is how the next pass
+	// knows.
+	altered bool
 	// reason and message are those of the condition Accepted.
 	reason, message string
 }

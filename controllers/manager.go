@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -21,11 +22,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
 )
 
-// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update,namespace=servicebulkhead-system
+// RBAC cannot tell the name of what is created, so this is a rule of its own.
+//
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=create,namespace=servicebulkhead-system
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,resourceNames=operator.servicebulkhead.io,verbs=get;update,namespace=servicebulkhead-system
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch,namespace=servicebulkhead-system
 
 const (
@@ -40,6 +45,12 @@ const (
 
 	// workers is how many ConfigMaps are worked on at once.
 	workers = 4
+
+	// retryFirst and retryMost are the delays between tries of what went wrong. They
+	// grow fast, and are never so long that people who lifted the cause begin to
+	// doubt it.
+	retryFirst = 5 * time.Millisecond
+	retryMost  = 30 * time.Second
 )
 
 // Options are what an installation chooses.
@@ -96,13 +107,17 @@ func Setup(mgr manager.Manager) error {
 		Watches(&v1alpha1.ServiceBulkhead{}, handler.EnqueueRequestsFromMapFunc(requestConfigMap),
 			builder.WithPredicates(bulkheadChanged)).
 		WatchesMetadata(&corev1.ConfigMap{}, &handler.EnqueueRequestForObject{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: newRateLimiter()}).
 		Complete(&reconciler{
 			client: mgr.GetClient(),
 			live:   mgr.GetAPIReader(),
 			events: mgr.GetEventRecorder(FieldOwner),
 			pace:   newPace(),
 		})
+}
+
+func newRateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMost)
 }
 
 func newScheme() *runtime.Scheme {

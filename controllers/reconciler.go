@@ -7,14 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
@@ -41,11 +38,13 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if wait := r.pace.wait(req.NamespacedName); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	bulkheads, err := r.list(ctx, req)
+	// The ConfigMap first: whoever writes it after this look is met by the apply,
+	// which names the version seen; so the bulkheads must not be older than that.
+	current, err := r.read(ctx, req)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	current, err := r.read(ctx, req)
+	bulkheads, err := r.list(ctx, req)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -55,12 +54,12 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	todo := decide(current, desired)
-	published, err := r.write(ctx, req, current, desired, todo)
-	if err != nil {
+	after, err := r.write(ctx, req, current, desired, todo)
+	if err != nil && after.obstacle == "" {
 		return settle(ctx, err)
 	}
-	if err := r.report(ctx, verdicts, published, todo.obstacle); err != nil {
-		return settle(ctx, err)
+	if errs := append(r.report(ctx, verdicts, after), err); errors.Join(errs...) != nil {
+		return settle(ctx, errs...)
 	}
 	return recheck(todo), nil
 }
@@ -88,43 +87,9 @@ func (r *reconciler) read(ctx context.Context, req reconcile.Request) (observed,
 	return observe(&object), nil
 }
 
-const (
-	// conflictDelay is how long a pass that somebody overtook waits for its next
-	// try: long enough for the cache to learn what has happened.
-	conflictDelay = time.Second
-
-	// foreignDelay is how long a foreign ConfigMap is left alone. It has no label,
-	// so no event tells that it went away.
-	foreignDelay = time.Minute
-)
-
-// settle tells errors that the world makes from those that need attention. An
-// error that it returns is logged, counted and retried with growing delays.
-func settle(ctx context.Context, err error) (reconcile.Result, error) {
-	switch {
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsNotFound(err):
-		// The namespace is going or gone, and takes the bulkheads with it.
-		log.FromContext(ctx).V(1).Info("gone meanwhile", "cause", err.Error())
-		return reconcile.Result{}, nil
-	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), replaced(err):
-		log.FromContext(ctx).V(1).Info("overtaken", "cause", err.Error())
-		return reconcile.Result{RequeueAfter: conflictDelay}, nil
-	}
-	return reconcile.Result{}, err
-}
-
-// replaced says that the object at hand is not the one that the apply was for,
-// as its uid tells. The API server answers with 409 where there is none, and with
-// 422 where there is another.
-func replaced(err error) bool {
-	status, ok := errors.AsType[*apierrors.StatusError](err)
-	if !ok || !apierrors.IsInvalid(err) || status.ErrStatus.Details == nil {
-		return false
-	}
-	return slices.ContainsFunc(status.ErrStatus.Details.Causes, func(cause metav1.StatusCause) bool {
-		return cause.Field == "metadata.uid"
-	})
-}
+// foreignDelay is how long a foreign ConfigMap is left alone. It has no label, so
+// no event tells that it went away.
+const foreignDelay = time.Minute
 
 // recheck asks for another look where no event would.
 func recheck(done decision) reconcile.Result {

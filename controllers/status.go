@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,20 +16,22 @@ import (
 	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
 )
 
-// report patches the statuses that changed. published is what pods read now, and
-// obstacle why that is not what was decided. A bulkhead that somebody deleted or
-// changed meanwhile does not keep the others waiting.
-func (r *reconciler) report(ctx context.Context, verdicts []verdict, published services, obstacle string) error {
-	var overtaken error
+// report patches the statuses that changed. One that somebody overtook or that is
+// refused does not keep the others waiting; but an API server that does not answer
+// would not answer for them either.
+func (r *reconciler) report(ctx context.Context, verdicts []verdict, after outcome) []error {
+	var errs []error
 	for _, v := range verdicts {
-		switch err := r.reportOne(ctx, v, nextStatus(v, published, obstacle)); {
-		case apierrors.IsConflict(err):
-			overtaken = err
-		case err != nil && !apierrors.IsNotFound(err):
-			return err
+		err := r.reportOne(ctx, v, nextStatus(v, after))
+		if err == nil {
+			continue
+		}
+		errs = append(errs, err)
+		if !gone(err) && !overtaken(err) && !refused(err) {
+			break
 		}
 	}
-	return overtaken
+	return errs
 }
 
 // reportOne sends only the fields that differ, so that what a newer version of
@@ -48,34 +49,37 @@ func (r *reconciler) reportOne(ctx context.Context, v verdict, next v1alpha1.Ser
 		return fmt.Errorf("patch status of ServiceBulkhead %s: %w", before.Name, err)
 	}
 	statusWrites.Inc()
-	r.announce(before, next)
+	r.announce(v, next)
 	return nil
 }
 
-// announce emits an event when the reason of Ready has changed.
-func (r *reconciler) announce(before *v1alpha1.ServiceBulkhead, next v1alpha1.ServiceBulkheadStatus) {
+// announce emits an event when the reason of Ready has changed, and when it has
+// become known that somebody altered an entry which cannot be restored.
+func (r *reconciler) announce(v verdict, next v1alpha1.ServiceBulkheadStatus) {
 	now := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady)
-	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
-	if was != nil && was.Reason == now.Reason {
+	was := meta.FindStatusCondition(v.bulkhead.Status.Conditions, v1alpha1.ConditionReady)
+	if was != nil && was.Reason == now.Reason && (!v.altered || was.Message == now.Message) {
 		return
 	}
 	kind := corev1.EventTypeNormal
 	if now.Status != metav1.ConditionTrue {
 		kind = corev1.EventTypeWarning
 	}
-	r.events.Eventf(before, nil, kind, now.Reason, actionPublish, "%s", now.Message)
+	r.events.Eventf(v.bulkhead, nil, kind, now.Reason, actionPublish, "%s", now.Message)
 }
 
 const actionPublish = "Publish"
 
 // nextStatus is the status that a bulkhead should have. Conditions of other
 // types stay as they are.
-func nextStatus(v verdict, published services, obstacle string) v1alpha1.ServiceBulkheadStatus {
+func nextStatus(v verdict, after outcome) v1alpha1.ServiceBulkheadStatus {
 	next := *v.bulkhead.Status.DeepCopy()
 	next.ObservedGeneration = v.bulkhead.Generation
 	next.Service = v.bulkhead.Service()
-	next.ConfigMapRef = publishedAt(v, published)
-	for _, condition := range conditions(v, published, obstacle) {
+	if !v.altered {
+		next.ConfigMapRef = publishedAt(v, after.published)
+	}
+	for _, condition := range conditions(v, after) {
 		condition.ObservedGeneration = v.bulkhead.Generation
 		meta.SetStatusCondition(&next.Conditions, condition)
 	}
@@ -98,7 +102,7 @@ func publishedAt(v verdict, published services) *v1alpha1.ConfigMapRef {
 // conditions are Accepted, Ready and, where it is not ready, Stalled: everything
 // that keeps a bulkhead from being ready needs a person. What passes by itself,
 // such as an API server that is away, writes no status at all.
-func conditions(v verdict, published services, obstacle string) []metav1.Condition {
+func conditions(v verdict, after outcome) []metav1.Condition {
 	accepted := metav1.Condition{
 		Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: v.reason, Message: v.message,
 	}
@@ -106,13 +110,13 @@ func conditions(v verdict, published services, obstacle string) []metav1.Conditi
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPublished,
 		Message: fmt.Sprintf("in ConfigMap %s; pods that mount it follow within 90s", v.bulkhead.ConfigMapName()),
 	}
-	switch entry, ok := published[v.bulkhead.Service()]; {
+	switch entry, ok := after.published[v.bulkhead.Service()]; {
 	case !v.accepted():
 		accepted.Status, ready.Status = metav1.ConditionFalse, metav1.ConditionFalse
 		ready.Reason, ready.Message = v.reason, v.message
 	case !ok || entry.Revision() != v.entry.Revision():
 		ready.Status = metav1.ConditionFalse
-		ready.Reason, ready.Message = obstacle, obstacleMessage(obstacle, v.bulkhead.ConfigMapName())
+		ready.Reason, ready.Message = after.obstacle, obstacleMessage(after, v.bulkhead.ConfigMapName())
 	default:
 		return []metav1.Condition{accepted, ready}
 	}
@@ -121,9 +125,12 @@ func conditions(v verdict, published services, obstacle string) []metav1.Conditi
 	return []metav1.Condition{accepted, ready, stalled}
 }
 
-func obstacleMessage(obstacle, configMap string) string {
-	if obstacle == v1alpha1.ReasonConfigMapImmutable {
+func obstacleMessage(after outcome, configMap string) string {
+	switch after.obstacle {
+	case v1alpha1.ReasonConfigMapImmutable:
 		return fmt.Sprintf("ConfigMap %s is immutable: delete it, and it is created again with the present values", configMap)
+	case v1alpha1.ReasonConfigMapRefused:
+		return fmt.Sprintf("the API server refuses to write ConfigMap %s: %s", configMap, after.refusal)
 	}
 	return fmt.Sprintf("ConfigMap %s exists and is not the operator's: delete or rename it, "+
 		"or hand it over with the label %s=%s", configMap, ManagedLabel, managedValue)

@@ -16,18 +16,35 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
 	"github.com/servicebulkhead/servicebulkhead/pkg/bulkheadconfig"
 )
 
-// write carries a decision out and returns what pods read from now on.
+// outcome is what a pass leaves behind.
+type outcome struct {
+	// published is what pods read from now on.
+	published services
+	// obstacle says why that is not what was decided: a reason of the condition
+	// Ready.
+	obstacle string
+	// refusal is what the API server said, where that is the obstacle.
+	refusal string
+}
+
+// write carries a decision out. Where the API server refuses, both the outcome and
+// the error count: the statuses can tell, and the write is to be tried again.
 func (r *reconciler) write(ctx context.Context, req reconcile.Request, current observed, desired rendered,
 	todo decision,
-) (services, error) {
+) (outcome, error) {
+	before := outcome{published: current.services(), obstacle: todo.obstacle}
 	if todo.write == "" {
-		return current.services(), nil
+		return before, nil
 	}
 	if err := r.put(ctx, req.NamespacedName, current, desired); err != nil {
-		return nil, err
+		if refused(err) {
+			before.obstacle, before.refusal = v1alpha1.ReasonConfigMapRefused, refusal(err)
+		}
+		return before, err
 	}
 	r.pace.wrote(req.NamespacedName)
 	configMapWrites.WithLabelValues(string(todo.write)).Inc()
@@ -37,12 +54,14 @@ func (r *reconciler) write(ctx context.Context, req reconcile.Request, current o
 		r.events.Eventf(current.object, nil, corev1.EventTypeWarning, eventRestored, actionRestore,
 			"%s", driftNote(todo.write, current))
 	}
-	return desired.services, nil
+	return outcome{published: desired.services}, nil
 }
 
 // put creates the ConfigMap or updates it. Only a create is sure not to merge
 // into a ConfigMap that somebody else made meanwhile; and an apply that carries
-// the uid of the one we looked at is sure to meet no other.
+// the uid and the resourceVersion of the one we looked at is sure to meet just
+// that. So a replica that stood still while another took the lead cannot put an
+// older document in the place of a newer.
 func (r *reconciler) put(ctx context.Context, key types.NamespacedName, current observed, desired rendered) error {
 	labels := map[string]string{ManagedLabel: managedValue}
 	data := map[string]string{bulkheadconfig.Key: desired.text}
@@ -56,7 +75,8 @@ func (r *reconciler) put(ctx context.Context, key types.NamespacedName, current 
 		}
 		return nil
 	}
-	object := corev1ac.ConfigMap(key.Name, key.Namespace).WithUID(current.object.UID).WithLabels(labels).WithData(data)
+	object := corev1ac.ConfigMap(key.Name, key.Namespace).WithUID(current.object.UID).
+		WithResourceVersion(current.object.ResourceVersion).WithLabels(labels).WithData(data)
 	if err := r.client.Apply(ctx, object, client.FieldOwner(FieldOwner), client.ForceOwnership); err != nil {
 		return fmt.Errorf("apply ConfigMap: %w", err)
 	}

@@ -40,4 +40,7 @@ const (
 	ReasonConfigMapConflict = "ConfigMapConflict"
 	// ReasonConfigMapImmutable: the ConfigMap is marked immutable.
 	ReasonConfigMapImmutable = "ConfigMapImmutable"
+	// ReasonConfigMapRefused: the API server refuses the write, as a quota or an
+	// admission policy makes it do. It is tried again, every 30s at least.
+	ReasonConfigMapRefused = "ConfigMapRefused"
 )
