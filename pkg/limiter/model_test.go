@@ -239,8 +239,10 @@ func (m *machine) Check(t *rapid.T) {
 	if pending := uint64(len(m.line) + s.Tasks.Queued); s.Counts.Asked()+pending != m.asked {
 		t.Fatalf("%d answers and %d pending of %d: %+v", s.Counts.Asked(), pending, m.asked, s.Counts)
 	}
+	m.b.mu.Lock()
+	defer m.b.mu.Unlock()
 	if flag := m.b.gate.Load() & waiting; (flag != 0) != (len(m.line)+m.b.tasks.inLine > 0) {
-		t.Fatalf("waiting flag %d with %d in line", flag, len(m.line))
+		t.Fatalf("waiting flag %d with %d callers and %d tasks in line", flag, len(m.line), m.b.tasks.inLine)
 	}
 }
 
@@ -298,21 +300,31 @@ func (m *machine) end() {
 // TestRules lets operations meet in random orders, and holds the rules against each.
 // More of them: go test -run TestRules ./limiter -rapid.checks=100000
 func TestRules(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		var failure any
-		synctest.Test(t, func(*testing.T) {
-			defer func() { failure = recover() }()
-			m := newMachine(rt)
-			defer m.end()
-			rt.Repeat(map[string]func(*rapid.T){
-				"try": m.Try, "acquire": m.Acquire, "release": m.Release, "release again": m.ReleaseAgain,
-				"submit": m.Submit, "finish tasks": m.FinishTasks, "cancel task": m.CancelTask,
-				"sleep": m.Sleep, "cancel": m.Cancel, "configure": m.Configure, "reset": m.Reset,
-				"close": m.Close, "": m.Check,
-			})
-		})
-		if failure != nil {
-			panic(failure) // out of the bubble, where rapid waits for it
-		}
+	rapid.Check(t, func(rt *rapid.T) { rules(t, rt) })
+}
+
+// FuzzRules is the same for a fuzzer, which looks for orders that reach new code:
+// go test -fuzz FuzzRules ./limiter
+func FuzzRules(f *testing.F) {
+	f.Fuzz(func(t *testing.T, input []byte) {
+		rapid.MakeFuzz(func(rt *rapid.T) { rules(t, rt) })(t, input)
 	})
+}
+
+func rules(t *testing.T, rt *rapid.T) {
+	var failure any
+	synctest.Test(t, func(*testing.T) {
+		defer func() { failure = recover() }()
+		m := newMachine(rt)
+		defer m.end()
+		rt.Repeat(map[string]func(*rapid.T){
+			"try": m.Try, "acquire": m.Acquire, "release": m.Release, "release again": m.ReleaseAgain,
+			"submit": m.Submit, "finish tasks": m.FinishTasks, "cancel task": m.CancelTask,
+			"sleep": m.Sleep, "cancel": m.Cancel, "configure": m.Configure, "reset": m.Reset,
+			"close": m.Close, "": m.Check,
+		})
+	})
+	if failure != nil {
+		panic(failure) // out of the bubble, where rapid waits for it
+	}
 }

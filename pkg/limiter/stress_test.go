@@ -5,6 +5,7 @@ package limiter
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -29,21 +30,48 @@ type stress struct {
 func TestEverythingInEveryMode(t *testing.T) {
 	for round := range 24 {
 		window := []time.Duration{time.Hour, 2 * time.Millisecond, Forever}[round%3]
-		s := &stress{t: t, window: window, reset: round%2 == 0}
-		s.b = mustNew(t, 3, window, WithQueue(4, 2), WithMaxWait(100*time.Microsecond))
-		s.r = NewReducer[int](s.b)
-		var all sync.WaitGroup
-		for range 8 {
-			all.Go(func() {
-				for range 200 {
-					s.ask()
-				}
-			})
-		}
-		all.Go(s.change)
-		all.Wait()
-		s.settle()
+		s := newStress(t, window, round%2 == 0)
+		s.run(8, 200)
 	}
+}
+
+// The same, a million times by 64 goroutines; then the end: a drain that finds
+// nothing running, and nothing admitted after it.
+func TestAMillionOperations(t *testing.T) {
+	s := newStress(t, 2*time.Millisecond, true)
+	s.run(64, 1_000_000/64)
+	if remain := s.b.Drain(t.Context()); remain != nil {
+		t.Errorf("remaining: %+v", remain)
+	}
+	s.b.Close()
+	if _, err := s.b.Acquire(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("acquire after close: %v", err)
+	}
+}
+
+func newStress(t *testing.T, window time.Duration, reset bool) *stress {
+	s := &stress{t: t, window: window, reset: reset}
+	s.b = mustNew(t, 3, window, WithQueue(4, 2), WithMaxWait(100*time.Microsecond))
+	s.r = NewReducer[int](s.b)
+	return s
+}
+
+// run lets that many goroutines ask so many times each, while everything changes.
+func (s *stress) run(goroutines, times int) {
+	var asking, all sync.WaitGroup
+	for range goroutines {
+		asking.Go(func() {
+			for range times {
+				s.ask()
+			}
+		})
+	}
+	done := make(chan struct{})
+	all.Go(func() { s.change(done) })
+	asking.Wait()
+	close(done)
+	all.Wait()
+	s.settle()
 }
 
 // ask is one call or task, of any kind.
@@ -85,8 +113,14 @@ func (s *stress) ask() {
 }
 
 // change changes everything, over and over, and leaves it as it was.
-func (s *stress) change() {
-	for range 150 {
+func (s *stress) change(done <-chan struct{}) {
+	for range time.Tick(100 * time.Microsecond) {
+		select {
+		case <-done:
+			configure(s.t, s.b, 3, s.window, WithQueue(4, 2), WithMaxWait(100*time.Microsecond))
+			return
+		default:
+		}
 		window := s.window
 		if window != Forever {
 			window += time.Duration(rand.IntN(3)) * time.Millisecond
@@ -96,13 +130,12 @@ func (s *stress) change() {
 		if s.reset && rand.IntN(4) == 0 {
 			s.b.Reset()
 		}
-		runtime.Gosched()
 	}
-	configure(s.t, s.b, 3, s.window, WithQueue(4, 2), WithMaxWait(100*time.Microsecond))
 }
 
 // settle checks that nothing is left of what was.
 func (s *stress) settle() {
+	s.t.Helper()
 	b, st := s.b, s.b.Stats()
 	if st.InFlight+st.Overdue+st.Unlimited+st.Waiting+st.Tasks.Active+st.Tasks.Queued+b.tasks.holding+b.tasks.inLine != 0 {
 		s.t.Errorf("at rest: %+v, holding %d, in line %d", st, b.tasks.holding, b.tasks.inLine)
