@@ -215,6 +215,24 @@ func TestO04ErrorIsClearedByTheOldContent(t *testing.T) {
 	}
 }
 
+// L16, argoproj/argo-workflows#16405: the source of limits fails while a slot is
+// held; then it is released.
+func TestL16FailingSourceKeepsLimitAndCapacity(t *testing.T) {
+	v := newVolume(t)
+	s, r := quiet(v.dir, Refuse())
+	v.publish(document(t, 1))
+	s.reload()
+	permit, ok := r.bulkhead("payments").TryAcquire()
+	must(t, os.RemoveAll(v.dir))
+	s.reload()
+	if got := permit.Release(); !ok || got != limiter.Released {
+		t.Errorf("release while the source fails: %v", got)
+	}
+	if _, ok := r.bulkhead("payments").TryAcquire(); !ok || limitOf(r.bulkhead("payments")) != 1 {
+		t.Errorf("admitted %t at a limit of %d, want the last good limit and its capacity", ok, limitOf(r.bulkhead("payments")))
+	}
+}
+
 // O06, kubernetes-sigs/controller-runtime#1719: files that go away and come back.
 func TestO06FilesGoneKeepTheLastGoodDocument(t *testing.T) {
 	v := newVolume(t)

@@ -40,6 +40,28 @@ func TestL02CancelledContextTakesNoSlot(t *testing.T) {
 	}
 }
 
+// L04, python/asyncio#270: of two that wait, the first is cancelled when it has been
+// granted the slot and has yet to run.
+func TestL04GrantToACancelledCallIsPassedOn(t *testing.T) {
+	b := mustNew(t, 1, time.Hour, WithMaxWait(time.Hour))
+	held := take(t, b, 1)[0]
+	b.mu.Lock()
+	first, second := b.join(), b.join()
+	b.mu.Unlock()
+	held.Release()
+	<-first.decided
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := b.wait(ctx, first, time.Hour); !errors.Is(err, context.Canceled) {
+		t.Errorf("first: %v, want cancelled", err)
+	}
+	p, err := b.wait(t.Context(), second, time.Hour)
+	if err != nil {
+		t.Errorf("second: %v, want the slot", err)
+	}
+	p.Release()
+}
+
 // L06, failsafe-lib/failsafe#393: waits that time out must leave nothing behind.
 func TestL06TimedOutWaitsLeaveNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -90,6 +112,33 @@ func TestL08CancelAtTheMomentOfGrant(t *testing.T) {
 	if s := b.Stats(); s.InFlight != 0 || s.Waiting != 0 {
 		t.Errorf("in flight %d, waiting %d, want none", s.InFlight, s.Waiting)
 	}
+}
+
+// L10, resilience4j/resilience4j#332: a guarded call is cancelled after its first
+// result.
+func TestL10CallCancelledAfterItsFirstResult(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := mustNew(t, 1, time.Hour)
+		ctx, cancel := context.WithCancel(t.Context())
+		results := make(chan int)
+		ended := make(chan error, 1)
+		go func() {
+			ended <- b.Do(ctx, func(ctx context.Context) error {
+				for i := 0; ; i++ {
+					select {
+					case results <- i:
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				}
+			})
+		}()
+		<-results
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) || b.InFlight() != 0 {
+			t.Errorf("call: %v, in flight %d", err, b.InFlight())
+		}
+	})
 }
 
 // L14, appstrate/appstrate#430: a try right after a release must not add itself
