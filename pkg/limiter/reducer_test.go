@@ -105,7 +105,7 @@ func TestGoexitDoesNotStopTheNextTask(t *testing.T) {
 
 func TestCancelledTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := mustNew(t, 1, time.Hour, WithQueue(2, 0))
+		b := mustNew(t, 1, Forever, WithQueue(2, 0)) // no lapse may cancel anything
 		r := NewReducer[int](b)
 		until := make(chan struct{})
 		defer close(until)
