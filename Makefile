@@ -35,11 +35,11 @@ help: ## Show this.
 
 .PHONY: demo
 demo: ## Show the whole path on a local control plane, in about a minute. DEMO_KEEP=1 leaves it running.
-	go run ./hack/demo
+	@go build -o bin/demo ./hack/demo && exec bin/demo
 
 .PHONY: cluster
-cluster: ## Run a local control plane until Ctrl-C, and say how to use it.
-	go run ./hack/cluster
+cluster: ## Run a local control plane, without nodes, until Ctrl-C, and say how to use it.
+	@go build -o bin/cluster ./hack/cluster && exec bin/cluster
 
 .PHONY: build
 build: ## Build the operator: bin/operator.

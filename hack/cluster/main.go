@@ -27,6 +27,7 @@ func main() {
 func runUntilSignal(args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	signal.Ignore(syscall.SIGPIPE) // whoever reads the output may go first; the plane is still stopped
 	ctx, cancel := localplane.WithParent(ctx)
 	defer cancel()
 	return run(ctx, args)
@@ -84,7 +85,13 @@ func hold(ctx context.Context, plane *localplane.Plane) error {
 
     export KUBECONFIG=%s
     export PATH=%s:$PATH
-    kubectl get namespaces
+    kubectl apply -k config/crd
+    kubectl apply -f config/samples
+
+The API server checks ServiceBulkheads from here on. It has no nodes, so pods stay Pending; the operator
+runs as a process:
+
+    make build && bin/operator -leader-elect=false -log-format=text
 
 Logs are in %s. Ctrl-C stops everything and removes it.
 `, plane.Config.Host, plane.KubeconfigFile, plane.Assets, plane.Logs)

@@ -35,7 +35,7 @@ func hangService(ctx context.Context, s *stage) error {
 	s.expectAtMost("hung: most slots held at once", hung.mostInFlight, 25)
 	s.expectAtLeast("hung: calls shed meanwhile", hung.shed(), 1)
 	all := &seen{first: hung.first, last: recovered.last}
-	s.expectEqual("reclaimed calls that ended, late", all.late(), all.lapses())
+	s.expectEqual("calls that ended after their slot was reclaimed", all.late(), all.lapses())
 	s.expectAtLeast("recovered: sales", recovered.answers.OK, 1)
 	return s.balance(ctx)
 }

@@ -67,7 +67,7 @@ func slowService(ctx context.Context, s *stage) error {
 	if err := s.payments.setLatency(ctx, slow); err != nil {
 		return err
 	}
-	s.out.say("payments takes %s now. Without a bulkhead, most of the %d clients would be in it.", slow, clients)
+	s.out.say("payments takes %s now. Without a bulkhead, most of the %d clients would be waiting inside payments.", slow, clients)
 	seen, err := s.watch(ctx, 5*time.Second)
 	if err != nil {
 		return err

@@ -28,7 +28,6 @@ const (
 func startOperator(ctx context.Context, s *stage) (err error) {
 	for _, args := range [][]string{
 		{"apply", "-k", "config/crd"},
-		{"apply", "-f", "config/manager/namespace.yaml"},
 		{"apply", "-k", "config/rbac"},
 		{"wait", "--for=condition=Established", "crd/servicebulkheads.servicebulkhead.io"},
 	} {

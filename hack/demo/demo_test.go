@@ -18,19 +18,19 @@ import (
 
 	"github.com/servicebulkhead/servicebulkhead/pkg/agent"
 	"github.com/servicebulkhead/servicebulkhead/pkg/agent/agentprom"
+	"github.com/servicebulkhead/servicebulkhead/pkg/bulkheadconfig"
 )
 
 // The demo reads what the agent's own collector writes.
 func TestParseBulkhead(t *testing.T) {
-	a, err := agent.New(t.TempDir(), agent.WithLameDuck(0), agent.WithUnlisted(agent.Defaults(nil)))
+	a, err := agent.New(t.TempDir(), agent.WithLameDuck(0), agent.WithUnlisted(agent.Defaults(map[string]bulkheadconfig.Service{
+		"payments": {Limit: 2, ReclaimAfter: time.Minute},
+	})))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = a.Shutdown(context.Background()) })
 	payments := a.Bulkhead("payments")
-	if err := payments.Configure(2, time.Minute); err != nil {
-		t.Fatal(err)
-	}
 	for range 3 {
 		if permit, ok := payments.TryAcquire(); ok {
 			t.Cleanup(func() { permit.Release() })
@@ -41,8 +41,7 @@ func TestParseBulkhead(t *testing.T) {
 	answer := httptest.NewRecorder()
 	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/", nil))
 
-	// No document lists it, so it goes by the name that all of those share.
-	got, err := parseBulkhead(answer.Body, agent.Overflow)
+	got, err := parseBulkhead(answer.Body, "payments")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,11 +128,11 @@ func TestText(t *testing.T) {
 		t.Errorf("wrap = %q", got)
 	}
 	now := time.Now()
-	if got := later(now.Add(12*time.Millisecond), now); got != "12ms later" {
-		t.Errorf("later = %q", got)
+	if got := beside(now.Add(12*time.Millisecond), now); got != "12ms after" {
+		t.Errorf("beside = %q", got)
 	}
-	if got := later(now.Add(-time.Second), now); got != "already" {
-		t.Errorf("later = %q", got)
+	if got := beside(now.Add(-time.Second), now); got != "before" {
+		t.Errorf("beside = %q", got)
 	}
 }
 

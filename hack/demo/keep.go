@@ -13,7 +13,7 @@ import (
 // ends.
 func (s *stage) hold(ctx context.Context) {
 	s.out.line(fmt.Sprintf(`
-Everything still runs, %d clients buy. In another shell:
+Everything still runs, %d clients buy; the last act, SIGTERM, is left to you. In another shell:
 
     export KUBECONFIG=%s
     export PATH=%s:$PATH
@@ -28,8 +28,10 @@ Open with curl or a browser:
     %s/metrics            the shop's metrics
     %s/buy                buys something
 
-The files of the volume are in %s, logs in %s.
-kill -TERM %d drains the shop. Ctrl-C here ends everything and removes it.
+The files of the volume are in %s,
+logs in %s.
+kill -TERM %d drains the shop. Ctrl-C here ends everything and removes it (make then says
+"Interrupt", which is no error).
 `, s.load.Clients(), s.plane.KubeconfigFile, s.plane.Assets, s.payments, s.payments, s.shopURL, s.shopURL,
 		s.mount, s.logs(), s.shop.PID()))
 	s.follow(ctx)
@@ -48,6 +50,7 @@ func (s *stage) follow(ctx context.Context) {
 		case <-s.shop.Ended():
 			s.out.line("\nThe shop has ended (" + s.shop.State() + "). Its report:")
 			s.out.output(reportIn(s.shop.Stdout()))
+			s.out.line("The shop is gone; Ctrl-C ends the rest.")
 			<-ctx.Done()
 			return
 		case <-ctx.Done():

@@ -32,6 +32,7 @@ Kubernetes object; this is its way into a running process, and the demo goes all
 func run() (code int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	signal.Ignore(syscall.SIGPIPE) // whoever reads the output may go first; things are still cleaned up
 	out := newPrinter(os.Stdout)
 	s, err := newStage(out)
 	if err != nil {

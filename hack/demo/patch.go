@@ -40,8 +40,8 @@ func (s *stage) patchBulkhead(ctx context.Context, spec string, inForce func(bul
 	since := func(moment time.Time) time.Duration { return moment.Sub(begin).Round(time.Millisecond) }
 	s.out.say("kubectl returned after %s; the files had changed after %s, and the change was in force after %s.",
 		since(returned), since(change.file), since(change.inForce))
-	s.expect(change.inForce.Sub(returned) < arrivalTimeout, words(spec)+" in force, once kubectl had returned",
-		"at most "+arrivalTimeout.String()+" later", later(change.inForce, returned))
+	s.expect(change.inForce.Sub(returned) < arrivalTimeout, words(spec)+" in force",
+		"within "+arrivalTimeout.String()+" of kubectl's return", beside(change.inForce, returned)+" kubectl's return")
 	return nil
 }
 
@@ -79,10 +79,10 @@ func (s *stage) publication() string {
 	return target
 }
 
-// later says how much later one moment was than another.
-func later(moment, other time.Time) string {
+// beside says how one moment lies beside another.
+func beside(moment, other time.Time) string {
 	if d := moment.Sub(other).Round(time.Millisecond); d > 0 {
-		return d.String() + " later"
+		return d.String() + " after"
 	}
-	return "already"
+	return "before"
 }

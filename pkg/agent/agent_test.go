@@ -148,6 +148,7 @@ func TestHandleIsStableAndFollowsTheDocument(t *testing.T) {
 	}
 	v.publish(render(t, nil))
 	log.expect(t, "bulkheads configured")
+	log.expect(t, "services left the document")
 	if n := limitOf(payments); n != -1 {
 		t.Errorf("limit after the service left the document: %d, want none", n)
 	}

@@ -4,6 +4,7 @@
 // Package agent runs a process's bulkheads as its mounted ConfigMap says.
 //
 //	a, err := agent.New("/etc/servicebulkhead")
+//	…
 //	payments := a.Bulkhead("payments") // the same handle for ever; follows every reload
 //	err = payments.Do(ctx, func(ctx context.Context) error { return charge(ctx) })
 //	…

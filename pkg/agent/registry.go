@@ -112,14 +112,18 @@ func (r *registry) ensure(name string) *handle {
 // place, and the unlisted policy for the others. It cannot fail, because a
 // document is decoded and checked as a whole before it gets here.
 func (r *registry) apply(doc bulkheadconfig.Document) {
-	err := r.change(doc)
+	left, err := r.change(doc)
 	r.log.Info("bulkheads configured", "revision", doc.Revision, "services", len(doc.Services))
+	if len(left) > 0 {
+		r.log.Warn("services left the document: they get what the application's policy for unlisted ones says", "services", left)
+	}
 	if err != nil {
 		r.log.Error("bulkheads left as they were", "error", err)
 	}
 }
 
-func (r *registry) change(doc bulkheadconfig.Document) error {
+// change returns the services that the document no longer lists.
+func (r *registry) change(doc bulkheadconfig.Document) (left []string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := r.services
@@ -132,11 +136,15 @@ func (r *registry) change(doc bulkheadconfig.Document) error {
 		was, had := before[name]
 		now, has := doc.Services[name]
 		r.list(h, has)
+		if had && !has {
+			left = append(left, name)
+		}
 		if had != has || has && was.Revision() != now.Revision() {
 			errs = append(errs, r.configure(name, h))
 		}
 	}
-	return errors.Join(errs...)
+	slices.Sort(left)
+	return left, errors.Join(errs...)
 }
 
 // list notes whether the document lists a handle's service. r.mu is held.

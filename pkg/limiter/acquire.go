@@ -115,7 +115,7 @@ func (b *Bulkhead) acquireSlowly(ctx context.Context) (Permit, error) {
 // returns, panics or calls runtime.Goexit. fn's context ends when the call's slot
 // lapses, unless the bulkhead's OnReclaim is Release; an error that fn then
 // returns is wrapped, so that errors.Is(err, ErrReclaimed) holds. Otherwise fn's
-// error is returned as it is.
+// error is returned as it is; nil is nil, also late.
 func (b *Bulkhead) Do(ctx context.Context, fn func(context.Context) error) error {
 	_, err := Call(ctx, b, func(ctx context.Context) (struct{}, error) { return struct{}{}, fn(ctx) })
 	return err
@@ -135,17 +135,17 @@ func Call[T any](ctx context.Context, b *Bulkhead, fn func(context.Context) (T, 
 	call := permit.begin(ctx)
 	defer call.end()
 	value, err := fn(call.ctx)
-	return value, explain(call.ctx, err)
+	return value, b.explain(call.ctx, err)
 }
 
 // explain names why the call's context was ended, when that was our doing.
-func explain(ctx context.Context, err error) error {
+func (b *Bulkhead) explain(ctx context.Context, err error) error {
 	c := context.Cause(ctx)
 	ours := errors.Is(c, ErrReclaimed) || errors.Is(c, ErrDraining)
 	if err == nil || !ours || errors.Is(err, c) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", c, err)
+	return fmt.Errorf("bulkhead %q: %w: %w", b.name, c, err)
 }
 
 // enter decides about a call that just came and has found nothing by itself.

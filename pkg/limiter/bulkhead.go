@@ -17,11 +17,11 @@ const Forever = time.Duration(math.MaxInt64)
 // Bulkhead is one service's concurrency limit in one process, made by New. A nil
 // *Bulkhead limits nothing (and cannot be configured). All methods are safe for
 // concurrent use; none blocks but those that take a context.
-//
-// The state is an array of slots that callers take by compare-and-swap. What
-// cannot be decided by one slot alone, such as who is next in line, is decided
-// under a mutex, which callers pass by as long as the gate has no flags.
 type Bulkhead struct {
+	// The state is an array of slots that callers take by compare-and-swap. What
+	// cannot be decided by one slot alone, such as who is next in line, is decided
+	// under a mutex, which callers pass by as long as the gate has no flags.
+
 	// What the fast paths read comes first, and changes rarely.
 	gate gate
 	cfg  atomic.Pointer[config]

@@ -4,6 +4,7 @@
 // Package limiter caps how many calls to one service are in flight at once.
 //
 //	payments, err := limiter.New("payments", 25, 30*time.Second, limiter.WithMaxWait(50*time.Millisecond))
+//	…
 //	err = payments.Do(ctx, func(ctx context.Context) error { return charge(ctx) })
 //	if errors.Is(err, limiter.ErrSaturated) {
 //		// our own backpressure, not the service's failure: answer 503, serve something stale

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Running is a call that had not ended when a drain gave up on it.
+// Running is a call that had not ended when it was listed.
 type Running struct {
 	// Age is how long ago it was admitted: exactly for Do, Call and tasks. For a bare
 	// permit it may fall short by 1/200 of reclaimAfter. With Forever it falls short

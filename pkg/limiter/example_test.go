@@ -65,3 +65,19 @@ func ExampleCall() {
 	// Output:
 	// 42 <nil>
 }
+
+// Work that can wait is queued, and its outcome comes as a future.
+func ExampleReducer() {
+	mail, _ := limiter.New("mail", 2, time.Minute, limiter.WithQueue(10, 0))
+	mails := limiter.NewReducer[string](mail)
+	future := mails.Submit(context.Background(), func(context.Context) (string, error) { return "sent", nil })
+	receipt, err := future.Wait(context.Background())
+	fmt.Println(receipt, err)
+
+	mail.Close()
+	_, err = mails.Submit(context.Background(), func(context.Context) (string, error) { return "sent", nil }).Wait(context.Background())
+	fmt.Println(err)
+	// Output:
+	// sent <nil>
+	// bulkhead "mail": closed
+}

@@ -228,7 +228,7 @@ func (q *queued) workOne() (next *queued) {
 		}
 	}()
 	ctx := q.call.ctx
-	err = explain(ctx, q.runSafely(ctx))
+	err = q.bulkhead.explain(ctx, q.runSafely(ctx))
 	exiting = false
 	return nil
 }

@@ -99,7 +99,7 @@ var (
 	unknownFields = prometheus.NewDesc("servicebulkhead_document_unknown_fields",
 		"Fields of the document in force that this version ignores.", nil, nil)
 	reloads = prometheus.NewDesc("servicebulkhead_document_reloads_total",
-		"Documents applied and reads that failed.", []string{"result"}, nil)
+		"Documents applied, and reads of the directory that found no good document (several for each bad one).", []string{"result"}, nil)
 	ready = prometheus.NewDesc("servicebulkhead_ready",
 		"0 from the moment that the process drains.", nil, nil)
 )
@@ -162,9 +162,11 @@ func fold(sum *limiter.Stats, s limiter.Stats) {
 	sum.Counts = sum.Counts.Add(s.Counts)
 }
 
+// collectService reports one service. Where nothing is limited there are no
+// settings: a limit of 0 would read as the kill switch.
 func collectService(ch chan<- prometheus.Metric, s limiter.Stats, settings bool) {
 	for _, m := range perServiceMetrics {
-		if settings || !m.setting {
+		if settings && s.Mode != limiter.PassThrough || !m.setting {
 			ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.read(s), s.Name)
 		}
 	}

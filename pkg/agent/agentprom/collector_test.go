@@ -112,6 +112,9 @@ func TestCountersNeverFallWhenAServiceIsListed(t *testing.T) {
 	for a.Source().Reloads < 3 {
 		runtime.Gosched()
 	}
+	if n := testutil.CollectAndCount(agentprom.NewCollector(a), "servicebulkhead_limit"); n != 0 {
+		t.Errorf("%d limits are reported where nothing is limited", n)
+	}
 	if rest, own := admitted(t, registry, agent.Overflow), admitted(t, registry, "payments"); rest != 20 || own != 1 {
 		t.Errorf("after it left: admitted for the rest %v, for payments %v; want 20 and 1", rest, own)
 	}
