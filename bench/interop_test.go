@@ -30,55 +30,74 @@ func saturated(t *testing.T) *limiter.Bulkhead {
 	return b
 }
 
-// Saturation is our backpressure, not the service's failure: with two lines, a
-// circuit breaker and a retry policy of failsafe-go pass it by.
+// Saturation is our backpressure: with the breaker inside the bulkhead it never gets
+// there, and with one line the retry policy stops at it.
 func TestSaturationPassesByFailsafe(t *testing.T) {
-	payments, calls := saturated(t), 0
-	breaker := circuitbreaker.NewBuilder[any]().
-		HandleIf(func(_ any, err error) bool { return err != nil && !errors.Is(err, limiter.ErrSaturated) }).
-		WithFailureThreshold(1).Build()
+	payments := saturated(t)
+	breaker := circuitbreaker.NewBuilder[any]().WithFailureThreshold(1).WithDelay(time.Nanosecond).Build()
 	retries := retrypolicy.NewBuilder[any]().AbortOnErrors(limiter.ErrSaturated).WithMaxRetries(5).Build()
-	for range 10 {
-		err := failsafe.With(retries, breaker).Run(func() error {
-			calls++
-			return payments.Do(t.Context(), func(context.Context) error { return nil })
+	attempts := 0
+	call := func(charge func() error) error {
+		return failsafe.With(retries).Run(func() error {
+			attempts++
+			return payments.Do(t.Context(), func(context.Context) error { return failsafe.With(breaker).Run(charge) })
 		})
-		if !errors.Is(err, limiter.ErrSaturated) {
+	}
+	refused := func() {
+		t.Helper()
+		attempts = 0
+		state := breaker.State()
+		if err := call(func() error { return nil }); !errors.Is(err, limiter.ErrSaturated) {
 			t.Errorf("error %v, want saturated", err)
 		}
+		if attempts != 1 || breaker.State() != state {
+			t.Errorf("%d attempts, breaker %v, then %v; want one, and no change", attempts, state, breaker.State())
+		}
 	}
-	if calls != 10 || !breaker.IsClosed() {
-		t.Errorf("%d calls for 10, breaker %v; want no retry, and closed", calls, breaker.State())
-	}
-	broken := errors.New("broken")
-	_ = failsafe.With(breaker).Run(func() error { return broken })
-	if !breaker.IsOpen() {
+	refused()
+	breaker.HalfOpen()
+	refused()
+	breaker.Close()
+
+	payments.Reset()
+	_ = failsafe.With(breaker).Run(func() error { return errors.New("broken") })
+	if breaker.IsClosed() {
 		t.Error("a failure of the service no longer opens the breaker")
 	}
 }
 
-// The same with one line of gobreaker.
 func TestSaturationPassesByGobreaker(t *testing.T) {
-	payments := saturated(t)
-	breaker := gobreaker.NewCircuitBreaker[any](gobreaker.Settings{
-		ReadyToTrip: func(c gobreaker.Counts) bool { return c.TotalFailures > 0 },
-		IsExcluded:  func(err error) bool { return errors.Is(err, limiter.ErrSaturated) },
-	})
-	call := func(run func(context.Context) error) error {
-		_, err := breaker.Execute(func() (any, error) { return nil, payments.Do(t.Context(), run) })
-		return err
-	}
-	for range 10 {
-		if err := call(func(context.Context) error { return nil }); !errors.Is(err, limiter.ErrSaturated) {
-			t.Errorf("error %v, want saturated", err)
-		}
-	}
-	if s := breaker.State(); s != gobreaker.StateClosed || breaker.Counts().TotalFailures != 0 {
-		t.Errorf("breaker %v, counts %+v; want closed and no failure", s, breaker.Counts())
-	}
-	payments.Reset()
-	_ = call(func(context.Context) error { return errors.New("broken") })
-	if breaker.State() != gobreaker.StateOpen {
-		t.Error("a failure of the service no longer opens the breaker")
+	for name, settings := range map[string]gobreaker.Settings{
+		"inside the bulkhead":  {},
+		"outside, with a line": {IsExcluded: func(err error) bool { return errors.Is(err, limiter.ErrSaturated) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			payments := saturated(t)
+			settings.ReadyToTrip = func(c gobreaker.Counts) bool { return c.TotalFailures > 0 }
+			breaker := gobreaker.NewCircuitBreaker[any](settings)
+			guarded := func(run func() error) error {
+				_, err := breaker.Execute(func() (any, error) { return nil, run() })
+				return err
+			}
+			call := func(charge func() error) error {
+				if settings.IsExcluded != nil {
+					return guarded(func() error { return payments.Do(t.Context(), func(context.Context) error { return charge() }) })
+				}
+				return payments.Do(t.Context(), func(context.Context) error { return guarded(charge) })
+			}
+			for range 10 {
+				if err := call(func() error { return nil }); !errors.Is(err, limiter.ErrSaturated) {
+					t.Errorf("error %v, want saturated", err)
+				}
+			}
+			if s, c := breaker.State(), breaker.Counts(); s != gobreaker.StateClosed || c.TotalFailures != 0 || c.TotalSuccesses != 0 {
+				t.Errorf("breaker %v, counts %+v; want closed, and neither failure nor success", s, c)
+			}
+			payments.Reset()
+			_ = call(func() error { return errors.New("broken") })
+			if breaker.State() != gobreaker.StateOpen {
+				t.Error("a failure of the service no longer opens the breaker")
+			}
+		})
 	}
 }
