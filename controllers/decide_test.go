@@ -45,31 +45,37 @@ func TestDecide(t *testing.T) {
 		desired rendered
 		want    decision
 	}{
-		"as it should be":                        {ours(is.text), is, decision{}},
-		"none, and nothing to publish":           {nil, empty, decision{}},
-		"none":                                   {nil, is, decision{write: writeMissing}},
-		"other values":                           {ours(is.text), other, decision{write: writeChanged}},
-		"the last one gone":                      {ours(is.text), empty, decision{write: writeChanged}},
-		"the layout of another version":          {ours(spaced), is, decision{}},
-		"the revision of another version":        {ours(staleRevision), is, decision{write: writeRevision}},
-		"values changed by hand":                 {ours(other.text, byHand), is, decision{write: writeEdited}},
-		"layout changed by hand":                 {ours(spaced, byHand), is, decision{write: writeEdited}},
-		"restored from a backup":                 {ours(is.text, byHand), is, decision{}},
-		"unreadable":                             {ours("{", byHand), is, decision{write: writeUnreadable}},
-		"emptied":                                {ours("", byHand), empty, decision{write: writeUnreadable}},
-		"key removed":                            {ours("", dropKey), is, decision{write: writeKeyMissing}},
-		"label but no key and nothing to do":     {ours("", dropKey), empty, decision{}},
-		"label removed":                          {ours(is.text, unlabel), is, decision{write: writeUnlabelled}},
-		"foreign":                                {ours("", dropKey, unlabel), is, decision{obstacle: v1alpha1.ReasonConfigMapConflict}},
-		"foreign, nothing to publish":            {ours("", dropKey, unlabel), empty, decision{}},
-		"foreign, with our key":                  {ours(other.text, byHand, unlabel), is, decision{obstacle: v1alpha1.ReasonConfigMapConflict}},
-		"foreign, with just our document":        {ours(is.text, byHand, unlabel), is, decision{obstacle: v1alpha1.ReasonConfigMapConflict}},
-		"our key among the binary data":          {ours("", toBinary), is, decision{obstacle: v1alpha1.ReasonConfigMapConflict}},
-		"immutable, other values":                {ours(is.text, freeze), other, decision{obstacle: v1alpha1.ReasonConfigMapImmutable}},
-		"immutable, as it should be":             {ours(is.text, freeze), is, decision{}},
-		"immutable, label removed":               {ours(is.text, freeze, unlabel), is, decision{write: writeUnlabelled}},
-		"foreign and immutable, other values":    {ours("", dropKey, unlabel, freeze), is, decision{obstacle: v1alpha1.ReasonConfigMapConflict}},
-		"ours by its label, written by somebody": {ours(other.text, byHand), empty, decision{write: writeEdited}},
+		"as it should be":                      {ours(is.text), is, decision{}},
+		"none, and nothing to publish":         {nil, empty, decision{}},
+		"none":                                 {nil, is, decision{write: writeMissing}},
+		"other values":                         {ours(is.text), other, decision{write: writeChanged}},
+		"the last one gone":                    {ours(is.text), empty, decision{write: writeChanged}},
+		"the layout of another version":        {ours(spaced), is, decision{}},
+		"the revision of another version":      {ours(staleRevision), is, decision{write: writeRevision}},
+		"values changed by hand":               {ours(other.text, byHand), is, decision{write: writeEdited}},
+		"layout changed by hand":               {ours(spaced, byHand), is, decision{write: writeEdited}},
+		"restored from a backup":               {ours(is.text, byHand), is, decision{write: writeAdopted}},
+		"unreadable":                           {ours("{", byHand), is, decision{write: writeUnreadable}},
+		"emptied":                              {ours("", byHand), is, decision{write: writeUnreadable}},
+		"key removed":                          {ours("", dropKey), is, decision{write: writeKeyMissing}},
+		"label but no key and nothing to do":   {ours("", dropKey), empty, decision{}},
+		"label removed":                        {ours(is.text, unlabel), is, decision{write: writeUnlabelled}},
+		"foreign":                              {ours("", dropKey, unlabel), is, decision{obstacle: v1alpha1.ReasonConfigMapConflict}},
+		"foreign, nothing to publish":          {ours("", dropKey, unlabel), empty, decision{}},
+		"foreign, with our key":                {ours(other.text, byHand, unlabel), is, decision{obstacle: v1alpha1.ReasonConfigMapConflict}},
+		"foreign, with just our document":      {ours(is.text, byHand, unlabel), is, decision{obstacle: v1alpha1.ReasonConfigMapConflict}},
+		"our key among the binary data":        {ours("", toBinary), is, decision{obstacle: v1alpha1.ReasonConfigMapConflict}},
+		"immutable, other values":              {ours(is.text, freeze), other, decision{obstacle: v1alpha1.ReasonConfigMapImmutable}},
+		"immutable, as it should be":           {ours(is.text, freeze), is, decision{}},
+		"immutable, label removed":             {ours(is.text, freeze, unlabel), is, decision{write: writeUnlabelled}},
+		"foreign and immutable, other values":  {ours("", dropKey, unlabel, freeze), is, decision{obstacle: v1alpha1.ReasonConfigMapConflict}},
+		"immutable, restored from a backup":    {ours(is.text, byHand, freeze), is, decision{write: writeAdopted}},
+		"immutable, another layout, no label":  {ours(spaced, freeze, unlabel), is, decision{obstacle: v1alpha1.ReasonConfigMapImmutable}},
+		"a copy that nobody needs":             {ours(other.text, byHand), empty, decision{}},
+		"an unreadable copy that nobody needs": {ours("{", byHand), empty, decision{}},
+		"a copy of an empty one":               {ours(empty.text, byHand), empty, decision{}},
+		"a foreign document that nobody needs": {ours(other.text, byHand, unlabel), empty, decision{}},
+		"the last one gone, and the label too": {ours(is.text, unlabel), empty, decision{write: writeChanged}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -122,17 +128,23 @@ func TestRoomIsWhatOtherKeysLeave(t *testing.T) {
 func TestDriftNoteNamesWhoAndWhat(t *testing.T) {
 	object := configMap(t, "{")
 	object.ManagedFields = []metav1.ManagedFieldsEntry{ownership(t, "kubectl-edit"), ownership(t, "helm")}
+	var desired rendered
 	for reason, want := range map[writeReason]string{
 		writeEdited:     "put back bulkheads.v1.json, which kubectl-edit, helm had changed",
 		writeKeyMissing: "put back bulkheads.v1.json, which was missing",
 		writeUnlabelled: "put back the label servicebulkhead.io/managed, which was missing",
 	} {
-		if got := driftNote(reason, observe(object)); got != want {
+		if got := driftNote(reason, observe(object), desired); got != want {
 			t.Errorf("%s: got %q, want %q", reason, got, want)
 		}
 	}
 	object.ManagedFields = nil
-	if got, want := driftNote(writeUnreadable, observe(object)), "put back bulkheads.v1.json, which somebody else had changed"; got != want {
+	if got, want := driftNote(writeUnreadable, observe(object), desired), "put back bulkheads.v1.json, which somebody else had changed"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	desired.altered = []string{"payments", "search"}
+	if got, want := driftNote(writeEdited, observe(object), desired), "put back bulkheads.v1.json, which somebody else had changed; "+
+		"but not the last accepted values of payments, search, which are lost"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

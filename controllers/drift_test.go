@@ -12,6 +12,8 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -52,6 +54,15 @@ func writes(ctx context.Context, object *corev1.ConfigMap) (count func() int32) 
 	return n.Load
 }
 
+// staysRestored expects that an edit was answered by one write and one event.
+func staysRestored(ctx context.Context, object *corev1.ConfigMap, count func() int32, note string) {
+	GinkgoHelper()
+	Eventually(eventsOf(ctx, object)).Should(HaveExactElements(note))
+	Eventually(count).Should(BeEquivalentTo(2), "the edit and what restored it")
+	Consistently(eventsOf(ctx, object)).Should(HaveExactElements(note))
+	Expect(count()).To(BeEquivalentTo(2))
+}
+
 var _ = Describe("A ConfigMap of ours", func() {
 	var (
 		namespace string
@@ -75,11 +86,7 @@ var _ = Describe("A ConfigMap of ours", func() {
 			count := writes(ctx, object)
 			edit(ctx, object, write(text(good)))
 			Eventually(look(ctx, object)).Should(HaveField("Data", HaveKeyWithValue(bulkheadconfig.Key, good)))
-			Eventually(eventsOf(ctx, object)).Should(HaveExactElements(
-				"Restored: put back bulkheads.v1.json, which kubectl-edit had changed"))
-			Eventually(count).Should(BeEquivalentTo(2), "the edit and what restored it")
-			Consistently(eventsOf(ctx, object)).Should(HaveLen(1))
-			Expect(count()).To(BeEquivalentTo(2))
+			staysRestored(ctx, object, count, "Restored: put back bulkheads.v1.json, which kubectl-edit had changed")
 		},
 		Entry("a value", func(s string) string { return strings.Replace(s, `"limit": 25`, `"limit": 26`, 1) }),
 		Entry("the layout", func(s string) string { return strings.ReplaceAll(s, "  ", "\t") }),
@@ -88,16 +95,20 @@ var _ = Describe("A ConfigMap of ours", func() {
 		Entry("emptied", func(string) string { return "" }),
 	)
 
-	It("gets its key back", func(ctx context.Context) {
+	It("O10: gets its key back, once, with one event", func(ctx context.Context) {
+		count := writes(ctx, object)
 		edit(ctx, object, func(object *corev1.ConfigMap) { object.Data = map[string]string{"theirs": "1"} })
 		Eventually(look(ctx, object)).Should(HaveField("Data", Equal(map[string]string{
 			bulkheadconfig.Key: good, "theirs": "1",
 		})))
+		staysRestored(ctx, object, count, "Restored: put back bulkheads.v1.json, which was missing")
 	})
 
-	It("gets its label back", func(ctx context.Context) {
+	It("O10: gets its label back, once, with one event", func(ctx context.Context) {
+		count := writes(ctx, object)
 		edit(ctx, object, func(object *corev1.ConfigMap) { object.Labels = nil })
 		Eventually(look(ctx, object)).Should(HaveField("Labels", HaveKeyWithValue(ManagedLabel, "true")))
+		staysRestored(ctx, object, count, "Restored: put back the label servicebulkhead.io/managed, which was missing")
 		update(ctx, payments, limit(50))
 		Eventually(limits(ctx, namespace)).Should(Equal(map[string]int{"payments": 50}))
 	})
@@ -130,6 +141,25 @@ var _ = Describe("A ConfigMap of ours", func() {
 			HaveField("Data", HaveKeyWithValue(bulkheadconfig.Key, good)),
 		))
 		Eventually(state(ctx, payments)).Should(bePublished())
+	})
+
+	It("is not overwritten by whoever saw it before its last change", func(ctx context.Context) {
+		key, before := client.ObjectKeyFromObject(object), observe(object.DeepCopy())
+		update(ctx, payments, limit(50))
+		Eventually(limits(ctx, namespace)).Should(Equal(map[string]int{"payments": 50}))
+		err := (&reconciler{client: admin}).put(ctx, key, before, document(GinkgoTB(), services{"payments": entry(7)}))
+		Expect(err).To(Satisfy(overtaken))
+		Expect(limits(ctx, namespace)(NewWithT(GinkgoTB()))).To(Equal(map[string]int{"payments": 50}))
+	})
+
+	It("is taken over from a restore, and emptied when its last bulkhead goes", func(ctx context.Context) {
+		edit(ctx, object, func(object *corev1.ConfigMap) { object.ManagedFields = []metav1.ManagedFieldsEntry{{}} })
+		Eventually(look(ctx, object)).Should(Satisfy(func(object *corev1.ConfigMap) bool { return observe(object).written() }))
+		Expect(object.Data).To(HaveKeyWithValue(bulkheadconfig.Key, good))
+		Consistently(eventsOf(ctx, object)).Should(BeEmpty())
+
+		Expect(admin.Delete(ctx, payments)).To(Succeed())
+		Eventually(limits(ctx, namespace)).Should(BeEmpty())
 	})
 
 	It("that is immutable waits for a person, with the old values", func(ctx context.Context) {
@@ -198,13 +228,42 @@ var _ = Describe("A ConfigMap that is somebody else's", func() {
 		Expect(look(ctx, object)()).To(HaveField("ResourceVersion", version))
 	})
 
-	It("is left alone when it has only our label, and no bulkhead names it", func(ctx context.Context) {
+	DescribeTable("is left alone when it has our label, and no bulkhead names it",
+		func(ctx context.Context, all services) {
+			namespace := newNamespace(ctx)
+			startManager(namespace)
+			object := mapOf(namespace)
+			object.Labels = map[string]string{ManagedLabel: "true"}
+			if all != nil {
+				write(document(GinkgoTB(), all).text)(object)
+			}
+			Expect(admin.Create(ctx, object)).To(Succeed())
+			version := object.ResourceVersion
+			Consistently(look(ctx, object)).Should(HaveField("ResourceVersion", version))
+		},
+		Entry("and nothing else", nil),
+		Entry("and our key, as a copy does", services{"payments": entry(25)}),
+	)
+})
+
+var _ = Describe("A ConfigMap that the API server refuses to write", func() {
+	It("is told to its bulkheads, and written when it may be", func(ctx context.Context) {
 		namespace := newNamespace(ctx)
+		quota := &corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "no-more"},
+			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourceConfigMaps: resource.MustParse("0")}},
+		}
+		Expect(admin.Create(ctx, quota)).To(Succeed())
+		Eventually(look(ctx, quota)).Should(HaveField("Status.Hard", HaveKey(corev1.ResourceConfigMaps)))
 		startManager(namespace)
-		object := mapOf(namespace)
-		object.Labels = map[string]string{ManagedLabel: "true"}
-		Expect(admin.Create(ctx, object)).To(Succeed())
-		version := object.ResourceVersion
-		Consistently(look(ctx, object)).Should(HaveField("ResourceVersion", version))
+		payments := create(ctx, namespace, "payments")
+		Eventually(state(ctx, payments)).Should(Equal(
+			"Accepted=True/Accepted Ready=False/ConfigMapRefused Stalled=True/ConfigMapRefused "))
+		Expect(meta.FindStatusCondition(payments.Status.Conditions, v1alpha1.ConditionReady).Message).To(And(
+			HavePrefix("the API server refuses to write ConfigMap service-bulkheads: "), ContainSubstring("exceeded quota: no-more")))
+		Eventually(eventsOf(ctx, payments)).Should(ConsistOf(HavePrefix("ConfigMapRefused: ")))
+
+		Expect(admin.Delete(ctx, quota)).To(Succeed())
+		Eventually(state(ctx, payments)).WithTimeout(2 * retryMost).Should(bePublished())
 	})
 })

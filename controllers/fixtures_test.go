@@ -58,8 +58,13 @@ func younger(d time.Duration) option {
 func deleting(b *v1alpha1.ServiceBulkhead) { b.DeletionTimestamp = new(metav1.NewTime(epoch)) }
 
 // published gives a bulkhead the status of one that the document holds.
-func published(b *v1alpha1.ServiceBulkhead) {
-	b.Status.ConfigMapRef = &v1alpha1.ConfigMapRef{Name: b.ConfigMapName(), Revision: "1"}
+func published(b *v1alpha1.ServiceBulkhead) { publishedAs(entry(25))(b) }
+
+// publishedAs does so for one whose entry was this.
+func publishedAs(s bulkheadconfig.Service) option {
+	return func(b *v1alpha1.ServiceBulkhead) {
+		b.Status.ConfigMapRef = &v1alpha1.ConfigMapRef{Name: b.ConfigMapName(), Revision: s.Revision()}
+	}
 }
 
 // entry is what a document holds for a bulkhead of the fixtures.

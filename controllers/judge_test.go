@@ -61,6 +61,11 @@ func TestJudge(t *testing.T) {
 			},
 			want: []string{"b Accepted 25", "a ServiceConflict"},
 		},
+		"the one whose values are in the document wins, where no status tells": {
+			bulkheads: []v1alpha1.ServiceBulkhead{bulkhead("a", payments, limit(7)), bulkhead("b", payments, younger(time.Hour))},
+			previous:  services{"payments": entry(25)},
+			want:      []string{"b Accepted 25", "a ServiceConflict"},
+		},
 		"a name may be a service too": {
 			bulkheads: []v1alpha1.ServiceBulkhead{bulkhead("a", payments), bulkhead("payments")},
 			want:      []string{"a Accepted 25", "payments ServiceConflict"},
@@ -115,12 +120,15 @@ func TestJudge(t *testing.T) {
 
 func TestVerdictMessages(t *testing.T) {
 	verdicts := judge([]v1alpha1.ServiceBulkhead{
-		bulkhead("a", service("payments")), bulkhead("b", service("payments")), bulkhead("search", invalid, published),
-	}, services{"search": entry(3)}, roomy)
+		bulkhead("a", service("payments")), bulkhead("b", service("payments")), bulkhead("search", invalid, publishedAs(entry(3))),
+		bulkhead("watch", invalid, publishedAs(entry(3))),
+	}, services{"search": entry(3), "watch": entry(4)}, roomy)
 	for i, want := range []string{
 		"valid, and service payments is its own",
 		"service payments belongs to ServiceBulkhead a in ConfigMap service-bulkheads: delete one of the two",
 		"; pods keep the last accepted values",
+		"; pods keep what the document holds, which is not what was last accepted (revision " + entry(3).Revision() +
+			"): somebody changed it, and the old values are lost",
 	} {
 		if got := verdicts[i].message; !strings.HasSuffix(got, want) {
 			t.Errorf("got %q, want %q at its end", got, want)
@@ -129,11 +137,24 @@ func TestVerdictMessages(t *testing.T) {
 	if got := verdicts[2].message; !strings.HasPrefix(got, "spec.maxWait: ") {
 		t.Errorf("got %q, want the field first", got)
 	}
+	nothing := judge([]v1alpha1.ServiceBulkhead{bulkhead("search", invalid)}, nil, roomy)
+	if got := nothing[0].message; strings.Contains(got, "pods keep") {
+		t.Errorf("got %q where there is nothing to keep", got)
+	}
+}
+
+// told is everything that verdicts say to people.
+func told(verdicts []verdict) []string {
+	lines := judged(verdicts)
+	for i, v := range verdicts {
+		lines[i] += ": " + v.message
+	}
+	return lines
 }
 
 // TestO08ShufflesRenderTheSameBytes is case O08: the same objects in 1,000
-// different orders give one document, conflicts, invalid objects and objects that
-// do not fit among them.
+// different orders give one document and the same verdicts, conflicts, invalid
+// objects and objects that do not fit among them.
 func TestO08ShufflesRenderTheSameBytes(t *testing.T) {
 	previous := services{"kept": entry(3), "held": entry(4)}
 	bulkheads := []v1alpha1.ServiceBulkhead{
@@ -145,12 +166,17 @@ func TestO08ShufflesRenderTheSameBytes(t *testing.T) {
 		bulkheads = append(bulkheads, bulkhead(fmt.Sprintf("rival-%d", i), service(fmt.Sprintf("service-%d", i))))
 	}
 	for _, room := range []int{roomy, 2000} {
-		want := mustRender(t, judge(bulkheads, previous, room))
+		verdicts := judge(bulkheads, previous, room)
+		want, wantTold := mustRender(t, verdicts), told(verdicts)
 		random := rand.New(rand.NewPCG(1, 2))
 		for range 1000 {
 			random.Shuffle(len(bulkheads), func(i, j int) { bulkheads[i], bulkheads[j] = bulkheads[j], bulkheads[i] })
-			if got := mustRender(t, judge(bulkheads, previous, room)); got.text != want.text {
+			verdicts := judge(bulkheads, previous, room)
+			if got := mustRender(t, verdicts); got.text != want.text {
 				t.Fatalf("room %d: got\n%s\nwant\n%s", room, got.text, want.text)
+			}
+			if got := told(verdicts); !slices.Equal(got, wantTold) {
+				t.Fatalf("room %d: got\n%q\nwant\n%q", room, got, wantTold)
 			}
 		}
 	}
@@ -169,7 +195,7 @@ func TestJudgingSettles(t *testing.T) {
 	for i := range bulkheads {
 		for _, v := range first {
 			if v.bulkhead.Name == bulkheads[i].Name {
-				bulkheads[i].Status = nextStatus(v, desired.services, "")
+				bulkheads[i].Status = nextStatus(v, outcome{published: desired.services})
 			}
 		}
 	}

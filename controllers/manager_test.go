@@ -5,10 +5,12 @@ package controllers
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 func TestCacheIsSmall(t *testing.T) {
@@ -38,6 +40,19 @@ func TestCacheIsSmall(t *testing.T) {
 	}
 	if giant.Annotations != nil || giant.ManagedFields != nil || giant.ResourceVersion != "1" {
 		t.Errorf("caches %+v", giant.ObjectMeta)
+	}
+}
+
+func TestRetriesAreNeverFarApart(t *testing.T) {
+	limiter, request := newRateLimiter(), reconcile.Request{}
+	if got := limiter.When(request); got != retryFirst {
+		t.Errorf("the first try comes after %s, want %s", got, retryFirst)
+	}
+	for range 100 {
+		limiter.When(request)
+	}
+	if got, want := limiter.When(request), 30*time.Second; got != want {
+		t.Errorf("after many tries the next comes after %s, want %s", got, want)
 	}
 }
 

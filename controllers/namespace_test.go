@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gexec"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,14 +49,26 @@ var _ = Describe("A namespace", func() {
 		Expect(operator.complaints()).To(BeEmpty())
 	})
 
-	It("O22: goes after everything was uninstalled, in the worst of orders", func(ctx context.Context) {
+	It("O22: keeps its documents when everything is uninstalled in the order of the README, and goes", func(ctx context.Context) {
 		other := startPlane(ctx) // the specs beside this one still need the CRD
 		kubeconfig := install(ctx, other)
-		startProcess("shop", "--kubeconfig="+kubeconfig)
+		operator := startProcess("shop", "--kubeconfig="+kubeconfig)
 		kubectl(ctx, other, "apply", "-f", "../config/samples")
 		kubectl(ctx, other, "-n", "shop", "wait", "--for=condition=Ready", "sbh", "--all", "--timeout=20s")
+		documents := func() string {
+			return kubectl(ctx, other, "-n", "shop", "get", "configmaps", "-l", ManagedLabel+"="+managedValue, "-o", "jsonpath={.items[*].data}")
+		}
+		before := documents()
+		Expect(before).To(And(ContainSubstring("payments"), ContainSubstring("search")))
 
-		kubectl(ctx, other, "delete", "-k", "../config/default", "--timeout=60s")
+		kubectl(ctx, other, "delete", "-k", "../config/manager", "--timeout=60s")
+		kubectl(ctx, other, "-n", systemNamespace, "wait", "--for=delete", "pod",
+			"-l", "app.kubernetes.io/component=operator", "--timeout=60s")
+		operator.Terminate() // it runs beside the test, in the place of those pods
+		Eventually(operator).Should(gexec.Exit(0))
+		kubectl(ctx, other, "delete", "-k", "../config/rbac", "--ignore-not-found", "--timeout=60s")
+		kubectl(ctx, other, "delete", "-k", "../config/crd", "--timeout=60s")
+		Expect(documents()).To(Equal(before))
 		kubectl(ctx, other, "delete", "namespace", "shop", "--timeout=60s")
 	})
 

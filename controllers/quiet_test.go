@@ -41,13 +41,15 @@ var _ = Describe("The steady state", func() {
 		versions := resourceVersions(ctx, namespace)
 		Expect(versions).To(HaveLen(4 + 3)) // every namespace has kube-root-ca.crt
 
-		// A resync brings up to three passes: for our ConfigMap, one from its own event
-		// and one from its bulkheads'; for the foreign one, only the latter.
-		const passes = 10 * 3
-		enough := before["controller_runtime_reconcile_total"] + passes
+		// A resync brings at most five passes, one for each object that is watched: our
+		// ConfigMap and the four bulkheads. So many passes are at least ten resyncs, with
+		// some to spare for what was still under way.
+		const passes = 10*5 + 10
+		began, enough := time.Now(), before["controller_runtime_reconcile_total"]+passes
 		Eventually(operator.metrics).WithContext(ctx).WithTimeout(3 * defaultTimeout).Should(
 			HaveKeyWithValue("controller_runtime_reconcile_total", BeNumerically(">=", enough)))
 
+		Expect(time.Since(began)).To(BeNumerically(">", 9*900*time.Millisecond), "ten resyncs, each up to a tenth early")
 		Expect(resourceVersions(ctx, namespace)).To(Equal(versions))
 		after, err := operator.metrics(ctx)
 		Expect(err).NotTo(HaveOccurred())

@@ -5,7 +5,6 @@ package controllers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -38,8 +37,9 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if wait := r.pace.wait(req.NamespacedName); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	// The ConfigMap first: whoever writes it after this look is met by the apply,
-	// which names the version seen; so the bulkheads must not be older than that.
+	// The ConfigMap before the bulkheads: a pass that stands still in between, while
+	// another replica takes the lead, must not write its old list over a newer one.
+	// The apply names the version seen here, and fails.
 	current, err := r.read(ctx, req)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -58,10 +58,14 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil && after.obstacle == "" {
 		return settle(ctx, err)
 	}
-	if errs := append(r.report(ctx, verdicts, after), err); errors.Join(errs...) != nil {
+	errs := r.report(ctx, verdicts, after)
+	if err != nil {
+		errs = append(errs, err)
+	}
+	if len(errs) > 0 {
 		return settle(ctx, errs...)
 	}
-	return recheck(todo), nil
+	return recheck(current, todo), nil
 }
 
 // list returns the bulkheads that name the ConfigMap.
@@ -87,14 +91,14 @@ func (r *reconciler) read(ctx context.Context, req reconcile.Request) (observed,
 	return observe(&object), nil
 }
 
-// foreignDelay is how long a foreign ConfigMap is left alone. It has no label, so
-// no event tells that it went away.
-const foreignDelay = time.Minute
+// blindDelay is how long a ConfigMap without our label is left alone: no event
+// tells that what stood in the way is gone.
+const blindDelay = time.Minute
 
 // recheck asks for another look where no event would.
-func recheck(done decision) reconcile.Result {
-	if done.obstacle == v1alpha1.ReasonConfigMapConflict {
-		return reconcile.Result{RequeueAfter: foreignDelay}
+func recheck(current observed, done decision) reconcile.Result {
+	if done.obstacle != "" && !current.labelled() {
+		return reconcile.Result{RequeueAfter: blindDelay}
 	}
 	return reconcile.Result{}
 }

@@ -4,63 +4,36 @@
 package controllers
 
 import (
-	"errors"
-	"fmt"
-	"net/http"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
 )
 
-func TestSettle(t *testing.T) {
-	maps := schema.GroupResource{Resource: "configmaps"}
-	terminating := apierrors.NewForbidden(maps, "service-bulkheads", errors.New("being terminated"))
-	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
-	configMaps := schema.GroupKind{Kind: "ConfigMap"}
-	otherUID := field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), "1", "field is immutable")}
-	tooLong := field.ErrorList{field.TooLong(field.NewPath("data"), "", 1)}
+// TestOnlyWhatNoEventTellsIsLookedAtAgain: nothing else requeues without a cause.
+func TestOnlyWhatNoEventTellsIsLookedAtAgain(t *testing.T) {
+	labelled, unlabelled := configMap(t, "{}"), configMap(t, "{}")
+	unlabelled.Labels = nil
 	tests := map[string]struct {
-		err   error
-		quiet bool
-		after time.Duration
+		object   *corev1.ConfigMap
+		obstacle string
+		want     time.Duration
 	}{
-		"terminating namespace": {terminating, true, 0},
-		"namespace gone":        {apierrors.NewNotFound(maps, "service-bulkheads"), true, 0},
-		"overtaken":             {apierrors.NewConflict(maps, "service-bulkheads", errors.New("uid")), true, conflictDelay},
-		"created meanwhile":     {apierrors.NewAlreadyExists(maps, "service-bulkheads"), true, conflictDelay},
-		"not allowed":           {apierrors.NewForbidden(maps, "service-bulkheads", errors.New("quota")), false, 0},
-		"replaced meanwhile":    {apierrors.NewInvalid(configMaps, "service-bulkheads", otherUID), true, conflictDelay},
-		"refused":               {apierrors.NewInvalid(configMaps, "service-bulkheads", tooLong), false, 0},
-		"server away":           {apierrors.NewGenericServerResponse(http.StatusBadGateway, "get", maps, "", "", 0, false), false, 0},
+		"fine":                  {labelled, "", 0},
+		"none":                  {nil, "", 0},
+		"immutable":             {labelled, v1alpha1.ReasonConfigMapImmutable, 0},
+		"immutable, unlabelled": {unlabelled, v1alpha1.ReasonConfigMapImmutable, blindDelay},
+		"foreign":               {unlabelled, v1alpha1.ReasonConfigMapConflict, blindDelay},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			result, err := settle(t.Context(), fmt.Errorf("write: %w", test.err))
-			if (err == nil) != test.quiet || result.RequeueAfter != test.after {
-				t.Errorf("got %+v, %v", result, err)
+			if got := recheck(observe(test.object), decision{obstacle: test.obstacle}).RequeueAfter; got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
-	}
-}
-
-// TestOnlyAForeignMapIsLookedAtAgain: nothing else requeues without a cause.
-func TestOnlyAForeignMapIsLookedAtAgain(t *testing.T) {
-	for obstacle, want := range map[string]time.Duration{
-		"":                                0,
-		v1alpha1.ReasonConfigMapImmutable: 0,
-		v1alpha1.ReasonConfigMapConflict:  foreignDelay,
-	} {
-		if got := recheck(decision{obstacle: obstacle}).RequeueAfter; got != want {
-			t.Errorf("%q: got %s, want %s", obstacle, got, want)
-		}
 	}
 }
 

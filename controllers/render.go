@@ -14,6 +14,8 @@ type rendered struct {
 	services services
 	revision string
 	text     string
+	// altered are the services whose entries are not what was last accepted.
+	altered []string
 }
 
 // render writes down what the verdicts agreed on. Equal verdicts give equal
@@ -24,5 +26,11 @@ func render(verdicts []verdict) (rendered, error) {
 	if err != nil {
 		return rendered{}, fmt.Errorf("render document: %w", err)
 	}
-	return rendered{services: all, revision: bulkheadconfig.Revision(all), text: string(text)}, nil
+	r := rendered{services: all, revision: bulkheadconfig.Revision(all), text: string(text)}
+	for _, v := range verdicts {
+		if v.altered {
+			r.altered = append(r.altered, v.bulkhead.Service())
+		}
+	}
+	return r, nil
 }

@@ -16,18 +16,18 @@ import (
 	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
 )
 
-// report patches the statuses that changed. One that somebody overtook or that is
-// refused does not keep the others waiting; but an API server that does not answer
+// report patches the statuses that changed. One that somebody deleted, overtook or
+// forbids does not keep the others waiting; but an API server that does not answer
 // would not answer for them either.
 func (r *reconciler) report(ctx context.Context, verdicts []verdict, after outcome) []error {
 	var errs []error
 	for _, v := range verdicts {
 		err := r.reportOne(ctx, v, nextStatus(v, after))
-		if err == nil {
+		if err == nil || gone(err) {
 			continue
 		}
 		errs = append(errs, err)
-		if !gone(err) && !overtaken(err) && !refused(err) {
+		if !overtaken(err) && !refused(err) {
 			break
 		}
 	}

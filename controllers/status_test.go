@@ -42,39 +42,42 @@ func TestNextStatus(t *testing.T) {
 	at, atBefore := "service-bulkheads@"+entry(25).Revision(), "service-bulkheads@"+entry(7).Revision()
 
 	tests := map[string]struct {
-		verdict   verdict
-		published services
-		obstacle  string
-		want      string
+		verdict verdict
+		after   outcome
+		want    string
 	}{
-		"published": {accepted, now, "", "Accepted=True/Accepted Ready=True/Published " + at},
+		"published": {accepted, outcome{published: now}, "Accepted=True/Accepted Ready=True/Published " + at},
 		"foreign map": {
-			accepted, nil, v1alpha1.ReasonConfigMapConflict,
+			accepted, outcome{obstacle: v1alpha1.ReasonConfigMapConflict},
 			"Accepted=True/Accepted Ready=False/ConfigMapConflict Stalled=True/ConfigMapConflict ",
 		},
 		"immutable map with the old values": {
-			accepted, before, v1alpha1.ReasonConfigMapImmutable,
+			accepted, outcome{published: before, obstacle: v1alpha1.ReasonConfigMapImmutable},
 			"Accepted=True/Accepted Ready=False/ConfigMapImmutable Stalled=True/ConfigMapImmutable " + atBefore,
 		},
 		"immutable map with the present values": {
-			accepted, now, v1alpha1.ReasonConfigMapImmutable, "Accepted=True/Accepted Ready=True/Published " + at,
+			accepted, outcome{published: now, obstacle: v1alpha1.ReasonConfigMapImmutable}, "Accepted=True/Accepted Ready=True/Published " + at,
+		},
+		"write refused": {
+			accepted, outcome{published: before, obstacle: v1alpha1.ReasonConfigMapRefused, refusal: "quota"},
+			"Accepted=True/Accepted Ready=False/ConfigMapRefused Stalled=True/ConfigMapRefused " + atBefore,
 		},
 		"invalid from the start": {
-			refused(v1alpha1.ReasonInvalid, false), nil, "",
+			refused(v1alpha1.ReasonInvalid, false), outcome{},
 			"Accepted=False/Invalid Ready=False/Invalid Stalled=True/Invalid ",
 		},
 		"invalid, entry kept": {
-			refused(v1alpha1.ReasonInvalid, true), before, "",
+			refused(v1alpha1.ReasonInvalid, true), outcome{published: before},
 			"Accepted=False/Invalid Ready=False/Invalid Stalled=True/Invalid " + atBefore,
 		},
 		"another has the service": {
-			refused(v1alpha1.ReasonServiceConflict, false), now, "",
+			refused(v1alpha1.ReasonServiceConflict, false), outcome{published: now},
 			"Accepted=False/ServiceConflict Ready=False/ServiceConflict Stalled=True/ServiceConflict ",
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := nextStatus(test.verdict, test.published, test.obstacle)
+			got := nextStatus(test.verdict, test.after)
 			if s := summary(got); s != test.want {
 				t.Errorf("got  %s\nwant %s", s, test.want)
 			}
@@ -90,8 +93,8 @@ func TestStatusIsQuiet(t *testing.T) {
 	b := bulkhead("payments")
 	v := verdict{bulkhead: &b, entry: new(entry(25)), reason: v1alpha1.ReasonAccepted}
 	all := services{"payments": entry(25)}
-	b.Status = nextStatus(v, all, "")
-	if next := nextStatus(v, all, ""); !equality.Semantic.DeepEqual(b.Status, next) {
+	b.Status = nextStatus(v, outcome{published: all})
+	if next := nextStatus(v, outcome{published: all}); !equality.Semantic.DeepEqual(b.Status, next) {
 		t.Errorf("got %+v, want %+v", next, b.Status)
 	}
 }
@@ -108,7 +111,7 @@ func TestTransitionTimeMovesWithTheStatusOnly(t *testing.T) {
 	b.Generation = 2
 	v := verdict{bulkhead: &b, entry: new(entry(25)), reason: v1alpha1.ReasonAccepted}
 
-	ready := nextStatus(v, services{"payments": entry(25)}, "")
+	ready := nextStatus(v, outcome{published: services{"payments": entry(25)}})
 	for _, c := range ready.Conditions {
 		if !c.LastTransitionTime.Equal(&then) {
 			t.Errorf("%s moved to %s", c.Type, c.LastTransitionTime)
@@ -117,12 +120,12 @@ func TestTransitionTimeMovesWithTheStatusOnly(t *testing.T) {
 	if c := meta.FindStatusCondition(ready.Conditions, "Theirs"); c == nil || c.Reason != "Former" {
 		t.Errorf("somebody else's condition became %+v", c)
 	}
-	notReady := nextStatus(v, nil, v1alpha1.ReasonConfigMapConflict)
+	notReady := nextStatus(v, outcome{obstacle: v1alpha1.ReasonConfigMapConflict})
 	if c := meta.FindStatusCondition(notReady.Conditions, v1alpha1.ConditionReady); c.LastTransitionTime.Equal(&then) {
 		t.Error("Ready changed its status and not its time")
 	}
 	b.Status = notReady
-	again := nextStatus(v, services{"payments": entry(25)}, "")
+	again := nextStatus(v, outcome{published: services{"payments": entry(25)}})
 	if c := meta.FindStatusCondition(again.Conditions, v1alpha1.ConditionStalled); c != nil {
 		t.Errorf("Stalled is left over: %+v", c)
 	}

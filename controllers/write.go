@@ -52,7 +52,7 @@ func (r *reconciler) write(ctx context.Context, req reconcile.Request, current o
 		"services", len(desired.services))
 	if todo.write.drift() {
 		r.events.Eventf(current.object, nil, corev1.EventTypeWarning, eventRestored, actionRestore,
-			"%s", driftNote(todo.write, current))
+			"%s", driftNote(todo.write, current, desired))
 	}
 	return outcome{published: desired.services}, nil
 }
@@ -89,7 +89,7 @@ const (
 )
 
 // driftNote tells what somebody else had done to the ConfigMap, and who.
-func driftNote(reason writeReason, current observed) string {
+func driftNote(reason writeReason, current observed, desired rendered) string {
 	switch reason {
 	case writeKeyMissing:
 		return fmt.Sprintf("put back %s, which was missing", bulkheadconfig.Key)
@@ -100,5 +100,9 @@ func driftNote(reason writeReason, current observed) string {
 	if who == "" {
 		who = "somebody else"
 	}
-	return fmt.Sprintf("put back %s, which %s had changed", bulkheadconfig.Key, who)
+	note := fmt.Sprintf("put back %s, which %s had changed", bulkheadconfig.Key, who)
+	if len(desired.altered) > 0 {
+		note += "; but not the last accepted values of " + strings.Join(desired.altered, ", ") + ", which are lost"
+	}
+	return note
 }

@@ -51,6 +51,18 @@ func TestImportsOfTheAPI(t *testing.T) {
 	})
 }
 
+// TestImportsOfTheAgent checks what the agent itself imports; its sub-packages may
+// import what they connect it with.
+func TestImportsOfTheAgent(t *testing.T) {
+	paths := list(t, filepath.Join(root, "pkg"), "-f", `{{join .Imports "\n"}}`, "./agent")
+	if !slices.Contains(paths, module+"/pkg/limiter") {
+		t.Fatalf("the agent does not import the limiter: %v", paths)
+	}
+	fine := append(list(t, root, "std"),
+		module+"/pkg/limiter", module+"/pkg/bulkheadconfig", "github.com/fsnotify/fsnotify")
+	complain(t, paths, func(path string) bool { return slices.Contains(fine, path) })
+}
+
 // TestImporterOfTheAgent is an application's build: a new module that imports the
 // agent and nothing else inherits nothing of Kubernetes, not even as a line of its
 // module graph.

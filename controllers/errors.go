@@ -1,0 +1,92 @@
+// Copyright The ServiceBulkhead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// conflictDelay is how long a pass that somebody overtook waits for its next try:
+// long enough for the cache to learn what has happened.
+const conflictDelay = time.Second
+
+// settle tells errors that the world makes from those that need attention. What it
+// returns is logged, counted and retried with growing delays; one error that needs
+// attention is enough for that, whatever else there is.
+func settle(ctx context.Context, errs ...error) (reconcile.Result, error) {
+	var result reconcile.Result
+	var serious []error
+	for _, err := range errs {
+		switch {
+		case err == nil:
+		case gone(err):
+			log.FromContext(ctx).V(1).Info("gone meanwhile", "cause", err.Error())
+		case overtaken(err):
+			log.FromContext(ctx).V(1).Info("overtaken", "cause", err.Error())
+			result.RequeueAfter = conflictDelay
+		default:
+			serious = append(serious, err)
+		}
+	}
+	if len(serious) > 0 {
+		return reconcile.Result{}, errors.Join(serious...)
+	}
+	return result, nil
+}
+
+// gone says that the object is there no more, or that its namespace is going and
+// takes everything in it along.
+func gone(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+// overtaken says that somebody else wrote the object since we looked.
+func overtaken(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || replaced(err)
+}
+
+// replaced says that the object at hand is not the one that the apply was for,
+// as its uid tells. The API server answers with 409 where there is none, and with
+// 422 where there is another.
+func replaced(err error) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok || !apierrors.IsInvalid(err) || status.ErrStatus.Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.ErrStatus.Details.Causes, func(cause metav1.StatusCause) bool {
+		return cause.Field == "metadata.uid"
+	})
+}
+
+// refused says that the API server understood what was asked of it and will not do
+// it: a quota, an admission policy, a webhook or a missing right forbids it.
+func refused(err error) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok || gone(err) || overtaken(err) {
+		return false
+	}
+	switch status.ErrStatus.Code {
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge:
+		return true
+	}
+	return false
+}
+
+// refusal is what the API server said.
+func refusal(err error) string {
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		return status.ErrStatus.Message
+	}
+	return err.Error()
+}
