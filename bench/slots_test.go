@@ -57,34 +57,31 @@ func BenchmarkRefuse(b *testing.B) {
 }
 
 // BenchmarkHandOver is the time from a release until the waiter that gets the slot
-// runs. Two goroutines pass two slots to each other, so that each acquire but the
-// first waits for the other's release. Everybody has a bound on the wait: ours a
-// budget, the others a context with a deadline.
+// runs. Two goroutines wake each other in turn, each by releasing the slot that the
+// other waits for. Everybody has a bound on the wait: ours a budget, the others a
+// context with a deadline.
 func BenchmarkHandOver(b *testing.B) {
-	for i, s := range subjects(1) {
-		other := subjects(1)[i]
-		b.Run("impl="+s.name, func(b *testing.B) {
+	for i, here := range subjects(1) {
+		there := subjects(1)[i]
+		b.Run("impl="+here.name, func(b *testing.B) {
 			ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
 			defer cancel()
-			done := make(chan struct{})
-			rounds := b.N/4 + 1
-			mine, theirs := s.hold(ctx), other.hold(ctx)
+			wakeMe, wakeOther := here.hold(ctx), there.hold(ctx)
+			rounds, done := b.N/2+1, make(chan struct{})
 			go func() {
 				defer close(done)
 				for range rounds {
-					first := s.hold(ctx)
-					theirs()
-					theirs = other.hold(ctx)
-					first()
+					wakeOther = there.hold(ctx)
+					wakeMe()
 				}
 			}()
 			for range rounds {
-				mine()
-				second := other.hold(ctx)
-				second()
-				mine = s.hold(ctx)
+				wakeOther()
+				wakeMe = here.hold(ctx)
 			}
 			<-done
+			wakeMe() // the next run of this benchmark begins with free slots
+			wakeOther()
 		})
 	}
 }
