@@ -19,9 +19,12 @@ type subject struct {
 	name string
 	// cycle takes a slot without waiting and gives it back; false means refused.
 	cycle func() bool
-	// hold takes a slot, waiting if it must, and returns how to give it back.
+	// hold takes a slot, waiting for budget at most if it must, and returns how to
+	// give it back. Who has no budget of its own is given a context with a deadline.
 	hold func(context.Context) (release func())
 }
+
+const budget = time.Second
 
 // subjects are the limiter and its peers. x/sync comes first: ratios are to it.
 func subjects(limit int) []subject {
@@ -40,12 +43,17 @@ func ofXSync(limit int) subject {
 			}
 			return ok
 		},
-		hold: func(ctx context.Context) func() { must(s.Acquire(ctx, 1)); return release },
+		hold: func(ctx context.Context) func() {
+			ctx, cancel := context.WithTimeout(ctx, budget)
+			defer cancel()
+			must(s.Acquire(ctx, 1))
+			return release
+		},
 	}
 }
 
 func ofLimiter(limit int) subject {
-	b, err := limiter.New("bench", limit, time.Minute, limiter.WithMaxWait(time.Second))
+	b, err := limiter.New("bench", limit, time.Minute, limiter.WithMaxWait(budget))
 	must(err)
 	return subject{
 		name: "servicebulkhead",
@@ -79,6 +87,8 @@ func ofChannel(limit int) subject {
 			}
 		},
 		hold: func(ctx context.Context) func() {
+			ctx, cancel := context.WithTimeout(ctx, budget)
+			defer cancel()
 			select {
 			case slots <- struct{}{}:
 			case <-ctx.Done():
@@ -90,7 +100,7 @@ func ofChannel(limit int) subject {
 }
 
 func ofFailsafe(limit int) subject {
-	b := bulkhead.NewBuilder[any](uint(limit)).WithMaxWaitTime(time.Second).Build()
+	b := bulkhead.NewBuilder[any](uint(limit)).WithMaxWaitTime(budget).Build()
 	return subject{
 		name: "failsafe-go",
 		cycle: func() bool {
@@ -105,7 +115,7 @@ func ofFailsafe(limit int) subject {
 }
 
 func ofResiliency(limit int) subject {
-	try, wait := semaphore.New(limit, 0), semaphore.New(limit, time.Second)
+	try, wait := semaphore.New(limit, 0), semaphore.New(limit, budget)
 	return subject{
 		name: "go-resiliency",
 		cycle: func() bool {
