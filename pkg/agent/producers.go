@@ -85,25 +85,10 @@ func names(list []*producer) string {
 	return strings.Join(all, ", ")
 }
 
-// run stops one producer; a panic or a Goexit of its code is an error like others.
+// run stops one producer.
 func (p *producer) run(ctx context.Context) error {
-	result := make(chan error, 1)
-	go func() {
-		err := errors.New("called runtime.Goexit")
-		defer func() { result <- err }()
-		err = p.runSafely(ctx)
-	}()
-	if err := <-result; err != nil {
+	if err := <-safely(func() error { return p.stop(ctx) }); err != nil {
 		return fmt.Errorf("stop %s: %w", p.name, err)
 	}
 	return nil
-}
-
-func (p *producer) runSafely(ctx context.Context) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("panic: %v", v)
-		}
-	}()
-	return p.stop(ctx)
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -232,7 +231,7 @@ func (r *registry) busy() map[*limiter.Bulkhead]busy {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	all := make(map[*limiter.Bulkhead]busy, len(r.handles))
-	for h := range maps.Values(r.handles) {
+	for _, h := range r.handles {
 		all[h.bulkhead] = busyNow(h.bulkhead)
 	}
 	return all
@@ -245,7 +244,7 @@ func (r *registry) startDraining() map[*limiter.Bulkhead]*time.Duration {
 	defer r.mu.Unlock()
 	r.draining = true
 	all := make(map[*limiter.Bulkhead]*time.Duration, len(r.handles))
-	for h := range maps.Values(r.handles) {
+	for _, h := range r.handles {
 		all[h.bulkhead] = h.drainTimeout
 	}
 	return all

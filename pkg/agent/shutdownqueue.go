@@ -38,7 +38,7 @@ func (q *ShutdownQueue) Register(name string, closer io.Closer) error {
 	}
 	e := entry{name, closer}
 	if q.add(e) {
-		return e.close()
+		return e.named(<-safely(e.closer.Close))
 	}
 	return nil
 }
@@ -97,27 +97,16 @@ func (e entry) same(other entry) bool {
 
 // closeWithin closes, and gives up waiting when the context ends.
 func (e entry) closeWithin(ctx context.Context) error {
-	done := make(chan error, 1)
-	go func() {
-		err := fmt.Errorf("close %s: called runtime.Goexit", e.name)
-		defer func() { done <- err }()
-		err = e.close()
-	}()
 	select {
-	case err := <-done:
-		return err
+	case err := <-safely(e.closer.Close):
+		return e.named(err)
 	case <-ctx.Done():
-		return fmt.Errorf("close %s: not waited for: %w", e.name, context.Cause(ctx))
+		return e.named(fmt.Errorf("not waited for: %w", context.Cause(ctx)))
 	}
 }
 
-func (e entry) close() (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("close %s: panic: %v", e.name, p)
-		}
-	}()
-	if err := e.closer.Close(); err != nil {
+func (e entry) named(err error) error {
+	if err != nil {
 		return fmt.Errorf("close %s: %w", e.name, err)
 	}
 	return nil

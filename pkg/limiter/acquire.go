@@ -223,7 +223,7 @@ func (b *Bulkhead) describe(reason error, waited time.Duration) error {
 func (b *Bulkhead) cancelled(ctx context.Context, err error, waited time.Duration) error {
 	b.counts.Cancelled++
 	cause := context.Cause(ctx)
-	if cause == nil { // the deadline has passed, the context has yet to notice
+	if cause == nil { // the deadline has passed unnoticed, or only the future was cancelled
 		cause = err
 	}
 	return &CancelledError{Service: b.name, Waited: waited, Err: err, Cause: cause}

@@ -81,16 +81,12 @@ func (b *Bulkhead) stamp(s *slot, ticket uint64) (uint64, bool) {
 	}
 }
 
-// disown takes back the record of a call that never began: its slot was swept up
-// between its swap and its stamp.
+// disown gives up a slot that was swept up between its swap and its stamp: there is
+// no call, and nobody shall wait for it to end.
 func (b *Bulkhead) disown(s *slot, ticket uint64) {
 	b.mu.Lock()
 	defer b.unlock()
-	b.undone++
-	if b.lapsed.forget(s, ticket) != nil {
-		b.counts.Lapsed--
-	}
-	b.roomMade() // who waits for the last call to end may have waited for this one
+	b.giveBack(Permit{s, ticket})
 }
 
 // armEpoch makes sure that the current epoch ends. b.mu is held.
@@ -127,9 +123,8 @@ func (b *Bulkhead) windowBegan(stamp uint64) (at time.Duration, ok bool) {
 	return b.epochs.restarted, stamp != b.epochs.current.Load().number()&epochMask
 }
 
-// endOf returns when a stamp's epoch ended. ok is false for the current epoch,
-// and for one so old that only a caller that has yet to stamp anew can have left
-// it there. b.mu is held.
+// endOf returns when a stamp's epoch ended. ok is false for the current epoch, and
+// for one that ended too long ago to be remembered. b.mu is held.
 func (b *Bulkhead) endOf(stamp uint64) (at time.Duration, ok bool) {
 	current := b.epochs.current.Load().number()
 	age := (current - stamp) & epochMask

@@ -197,12 +197,7 @@ func (q *queued) abandon(err error) {
 	switch {
 	case q.place != nil:
 		b.unqueue(q)
-		b.counts.Cancelled++
-		cause := err
-		if c := context.Cause(q.ctx); c != nil {
-			cause = c
-		}
-		q.fail(&CancelledError{Service: b.name, Waited: b.now() - q.joined, Err: err, Cause: cause})
+		q.fail(b.cancelled(q.ctx, err, b.now()-q.joined))
 		b.pump()
 	case q.call != nil:
 		q.call.cancel(err)

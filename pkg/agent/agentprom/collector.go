@@ -122,11 +122,11 @@ func (collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c collector) Collect(ch chan<- prometheus.Metric) {
-	named, rest, any := bounded(c.agent.Services())
+	named, rest, some := bounded(c.agent.Services())
 	for _, s := range named {
 		collectService(ch, s, true)
 	}
-	if any {
+	if some {
 		collectService(ch, rest, false)
 	}
 	collectSource(ch, c.agent.Source())
@@ -136,20 +136,20 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 // bounded folds the services that are not known by name into one, and says whether
 // there are any. What a service had counted before it became known stays there, so
 // that no counter falls when it does.
-func bounded(services []agent.Service) (named []limiter.Stats, rest limiter.Stats, any bool) {
+func bounded(services []agent.Service) (named []limiter.Stats, rest limiter.Stats, some bool) {
 	rest.Name = agent.Overflow
 	for _, s := range services {
 		if !s.Named {
 			fold(&rest, s.Stats)
-			any = true
+			some = true
 			continue
 		}
 		rest.Counts = rest.Counts.Add(s.Before)
-		any = any || s.Before != limiter.Counts{}
+		some = some || s.Before != limiter.Counts{}
 		s.Counts = s.Counts.Sub(s.Before)
 		named = append(named, s.Stats)
 	}
-	return named, rest, any
+	return named, rest, some
 }
 
 func fold(sum *limiter.Stats, s limiter.Stats) {
