@@ -5,7 +5,6 @@ package controllers
 
 import (
 	"context"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -83,8 +82,7 @@ func install(ctx context.Context, p *localplane.Plane) (kubeconfig string) {
 // kubectl runs the administrator's kubectl and returns what it prints.
 func kubectl(ctx context.Context, p *localplane.Plane, args ...string) string {
 	GinkgoHelper()
-	args = append([]string{"--kubeconfig", p.KubeconfigFile}, args...)
-	out, err := exec.CommandContext(ctx, p.Kubectl(), args...).CombinedOutput()
+	out, err := p.KubectlCommand(ctx, args...).CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), string(out))
 	return string(out)
 }

@@ -10,7 +10,7 @@
 //		return err
 //	}
 //	defer plane.Stop()
-//	err = exec.Command(plane.Kubectl(), "--kubeconfig", plane.KubeconfigFile, "get", "namespaces").Run()
+//	err = plane.KubectlCommand(ctx, "get", "namespaces").Run()
 //
 // Everything a plane writes lies in one temporary directory, which Stop removes,
 // and any number of planes may run side by side. When the process that started

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"time"
@@ -149,6 +150,12 @@ func (p *Plane) Processes() map[string]int { return p.root.pids() }
 
 // Kubectl returns the path of kubectl.
 func (p *Plane) Kubectl() string { return p.Binary("kubectl") }
+
+// KubectlCommand is kubectl as the cluster's administrator, ready to run; it is
+// killed when ctx ends.
+func (p *Plane) KubectlCommand(ctx context.Context, args ...string) *exec.Cmd {
+	return exec.CommandContext(ctx, p.Kubectl(), append([]string{"--kubeconfig", p.KubeconfigFile}, args...)...)
+}
 
 // Binary returns the path of a binary of the plane's: "kubectl", "project" …
 func (p *Plane) Binary(name string) string { return filepath.Join(p.Assets, name) }

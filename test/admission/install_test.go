@@ -23,7 +23,7 @@ var _ = Describe("The installation", Ordered, func() {
 	DescribeTable("gives the operator the rights it needs, and no others",
 		func(ctx context.Context, want string, request string) {
 			args := append([]string{"auth", "can-i", "--as", operator}, strings.Fields(request)...)
-			answer, _ := kubectlCommand(ctx, args...).Output() // "no" is an exit code too
+			answer, _ := plane.KubectlCommand(ctx, args...).Output() // "no" is an exit code too
 			Expect(strings.TrimSpace(string(answer))).To(Equal(want))
 		},
 		Entry(nil, "yes", "watch servicebulkheads -A"),

@@ -48,7 +48,7 @@ var _ = Describe("With kubectl", func() {
 		manifest := GinkgoT().TempDir() + "/wrong.yaml"
 		Expect(os.WriteFile(manifest, []byte("apiVersion: servicebulkhead.io/v1alpha1\nkind: ServiceBulkhead\n"+
 			"metadata: {name: wrong}\nspec: {limit: 1, maxWait: 5m, reclaimAfter: 30s}\n"), 0o600)).To(Succeed())
-		output, err := kubectlCommand(ctx, "apply", "-f", manifest).CombinedOutput()
+		output, err := plane.KubectlCommand(ctx, "apply", "-f", manifest).CombinedOutput()
 		Expect(err).To(HaveOccurred())
 		Expect(string(output)).To(Equal(`The ServiceBulkhead "wrong" is invalid: spec.maxWait: Invalid value: "5m": ` +
 			"must be at most 60s: an unbounded wait is the pile-up that a bulkhead exists to prevent\n"))

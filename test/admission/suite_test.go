@@ -5,7 +5,6 @@ package admission
 
 import (
 	"context"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -57,15 +56,10 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	}).WithContext(ctx).WithTimeout(time.Minute).Should(Succeed())
 }, NodeTimeout(30*time.Minute)) // the binaries may have to be built
 
-// kubectlCommand is kubectl, as the cluster's administrator.
-func kubectlCommand(ctx context.Context, args ...string) *exec.Cmd {
-	return exec.CommandContext(ctx, plane.Kubectl(), append([]string{"--kubeconfig", plane.KubeconfigFile}, args...)...)
-}
-
 // kubectl returns what kubectl printed; when kubectl fails, so does the test.
 func kubectl(ctx context.Context, args ...string) string {
 	GinkgoHelper()
-	output, err := kubectlCommand(ctx, args...).CombinedOutput()
+	output, err := plane.KubectlCommand(ctx, args...).CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), "kubectl %v:\n%s", args, output)
 	return string(output)
 }

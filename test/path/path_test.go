@@ -64,8 +64,7 @@ var _ = Describe("A change", func() {
 		_, ok = payments.TryAcquire()
 		Expect(ok).To(BeFalse(), "the call that was admitted before counts")
 
-		refused := exec.CommandContext(ctx, plane.Kubectl(), "--kubeconfig", plane.KubeconfigFile,
-			"-n", "shop", "patch", "sbh", "payments", "--type=merge", "-p", `{"spec":{"maxWait":"61s"}}`)
+		refused := plane.KubectlCommand(ctx, "-n", "shop", "patch", "sbh", "payments", "--type=merge", "-p", `{"spec":{"maxWait":"61s"}}`)
 		out, err := refused.CombinedOutput()
 		Expect(err).To(HaveOccurred())
 		Expect(string(out)).To(ContainSubstring("spec.maxWait"))
@@ -172,7 +171,6 @@ func patch(ctx context.Context, spec string) {
 
 func kubectl(ctx context.Context, args ...string) {
 	GinkgoHelper()
-	args = append([]string{"--kubeconfig", plane.KubeconfigFile}, args...)
-	out, err := exec.CommandContext(ctx, plane.Kubectl(), args...).CombinedOutput()
+	out, err := plane.KubectlCommand(ctx, args...).CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), string(out))
 }
