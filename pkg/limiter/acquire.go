@@ -134,15 +134,18 @@ func Call[T any](ctx context.Context, b *Bulkhead, fn func(context.Context) (T, 
 	}
 	call := permit.begin(ctx)
 	defer call.end()
-	value, err := fn(call.ctx)
-	return value, b.explain(call.ctx, err)
+	value, err := fn(&call.callContext)
+	return value, b.explain(call, err)
 }
 
 // explain names why the call's context was ended, when that was our doing.
-func (b *Bulkhead) explain(ctx context.Context, err error) error {
-	c := context.Cause(ctx)
+func (b *Bulkhead) explain(call *details, err error) error {
+	if err == nil {
+		return nil
+	}
+	c := call.cause()
 	ours := errors.Is(c, ErrReclaimed) || errors.Is(c, ErrDraining)
-	if err == nil || !ours || errors.Is(err, c) {
+	if !ours || errors.Is(err, c) {
 		return err
 	}
 	return fmt.Errorf("bulkhead %q: %w: %w", b.name, c, err)
@@ -151,7 +154,7 @@ func (b *Bulkhead) explain(ctx context.Context, err error) error {
 // enter decides about a call that just came and has found nothing by itself.
 // b.mu is held.
 func (b *Bulkhead) enter() (Permit, error) {
-	if b.line.waiters.Len() > 0 {
+	if b.line.len > 0 {
 		return Permit{}, ErrSaturated // whoever makes room serves the line: there is none
 	}
 	p, err := b.admit()

@@ -43,7 +43,8 @@ type Bulkhead struct {
 	// one.
 	lapsed lapsedCalls
 	extras extras
-	line   line
+	line   waiters
+	spares spares
 	tasks  tasks
 	// ended is why no call is admitted any more: ErrDraining, ErrClosed or nil.
 	ended error

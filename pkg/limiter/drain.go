@@ -41,7 +41,7 @@ func (b *Bulkhead) stop(reason error) (letGo int) {
 		b.ended = reason
 	}
 	b.guard()
-	letGo = b.line.waiters.Len() + b.tasks.waiting.Len()
+	letGo = b.line.len + b.tasks.waiting.len
 	b.dismiss(b.ended)
 	b.dismissTasks(b.ended)
 	return letGo
@@ -100,8 +100,8 @@ func (b *Bulkhead) CancelRunning() {
 	defer b.unlock()
 	b.cutShort.Store(b.ended != nil)
 	for _, c := range b.lapsed.calls {
-		if c.cancel != nil {
-			c.cancel(ErrDraining)
+		if c.context != nil {
+			c.context.cancel(ErrDraining)
 		}
 	}
 	cancel := func(s *slot) {

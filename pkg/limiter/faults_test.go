@@ -60,7 +60,7 @@ func TestCallThatBeginsTooLateLeavesTheNextCallAlone(t *testing.T) {
 		second := take(t, b, 1)[0].begin(t.Context())
 		first := p.begin(t.Context())
 		time.Sleep(longest(time.Second))
-		if err := context.Cause(second.ctx); !errors.Is(err, ErrReclaimed) {
+		if err := context.Cause(second); !errors.Is(err, ErrReclaimed) {
 			t.Errorf("the second call's context after its window: %v", err)
 		}
 		first.end()
@@ -249,7 +249,7 @@ func TestCancelRunningReachesACallThatBegins(t *testing.T) {
 	b.StopAdmission()
 	b.CancelRunning()
 	call := p.begin(t.Context())
-	if err := context.Cause(call.ctx); !errors.Is(err, ErrDraining) {
+	if err := context.Cause(call); !errors.Is(err, ErrDraining) {
 		t.Errorf("cause %v, want draining", err)
 	}
 	call.end()

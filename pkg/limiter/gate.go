@@ -34,8 +34,12 @@ const (
 	versionStep = flags + 1
 )
 
-// lift clears a flag.
-func (g *gate) lift(flag uint64) { g.And(^flag) }
+// lift clears a flag. It looks first: the gate's cache line is everybody's.
+func (g *gate) lift(flag uint64) {
+	if g.Load()&flag != 0 {
+		g.And(^flag)
+	}
+}
 
 // changed says whether a call that was admitted on the word before has to think
 // again. That a line has formed or that nothing is free does not concern it: it

@@ -113,7 +113,7 @@ func TestCallThatBeginsAfterItsSlotLapsedIsCancelled(t *testing.T) {
 		p := take(t, b, 1)[0]
 		time.Sleep(longest(time.Second))
 		call := p.begin(t.Context())
-		if err := context.Cause(call.ctx); err != ErrReclaimed { //nolint:errorlint // the cause itself
+		if err := context.Cause(call); err != ErrReclaimed { //nolint:errorlint // the cause itself
 			t.Errorf("cause %v, want reclaimed", err)
 		}
 		call.end()

@@ -4,7 +4,6 @@
 package limiter
 
 import (
-	"context"
 	"slices"
 	"time"
 )
@@ -23,7 +22,7 @@ type lapsedCalls struct {
 
 type lapsedCall struct {
 	admitted time.Duration
-	cancel   context.CancelCauseFunc
+	context  *callContext // nil for a bare permit
 }
 
 func (l *lapsedCalls) add(p Permit, c *lapsedCall) {
@@ -91,7 +90,7 @@ func (b *Bulkhead) lapse(s *slot, ticket uint64, admitted time.Duration) bool {
 	b.counts.Lapsed++
 	call := &lapsedCall{admitted: admitted}
 	if d := s.details.Load(); d != nil && d.permit.ticket == ticket {
-		call.cancel = d.cancel
+		call.context = &d.callContext
 		if d.task {
 			b.tasks.holding--
 		}
@@ -100,10 +99,10 @@ func (b *Bulkhead) lapse(s *slot, ticket uint64, admitted time.Duration) bool {
 	if hook := b.cfg.Load().hooks.Lapsed; hook != nil {
 		tell(b, hook, Running{Age: b.now() - admitted, Lapsed: true})
 	}
-	if call.cancel != nil && b.cfg.Load().onReclaim == Cancel {
+	if call.context != nil && b.cfg.Load().onReclaim == Cancel {
 		// Under the lock: ending a context runs none of the caller's code here
 		// (context.AfterFunc starts a goroutine), and nothing of it calls back.
-		call.cancel(ErrReclaimed)
+		call.context.cancel(ErrReclaimed)
 	}
 	return true
 }

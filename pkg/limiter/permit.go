@@ -143,16 +143,14 @@ func (d *details) attach() bool {
 }
 
 func (p Permit) detail(parent context.Context) *details {
-	d := &details{permit: p, admitted: p.slot.owner.now()}
-	d.ctx, d.cancel = context.WithCancelCause(parent)
-	return d
+	return &details{callContext: callContext{parent: parent}, permit: p, admitted: p.slot.owner.now()}
 }
 
 func (b *Bulkhead) beginTooLate(d *details) {
 	b.mu.Lock()
 	defer b.unlock()
 	if call := b.lapsed.calls[d.permit]; call != nil {
-		call.cancel = d.cancel
+		call.context = &d.callContext
 		if b.cfg.Load().onReclaim == Cancel {
 			d.cancel(ErrReclaimed)
 		}

@@ -4,16 +4,14 @@
 package limiter
 
 import (
-	"container/list"
 	"context"
 	"runtime/debug"
-	"time"
 )
 
 // tasks are a bulkhead's queue. A task waits first in a list of its own, which
 // blocks nobody, and joins the line when the queue's share of the slots has room.
 type tasks struct {
-	waiting list.List // of *queued that are not in line yet
+	waiting waiters // that are not in line yet
 	inLine  int
 	// active tasks run; holding is how many of them hold a slot that has not lapsed.
 	active, holding int
@@ -23,62 +21,61 @@ type tasks struct {
 	next  *queued
 }
 
-func (t *tasks) queued() int { return t.waiting.Len() + t.inLine }
+func (t *tasks) queued() int { return t.waiting.len + t.inLine }
 
 // queued is a task on its way: waiting, in line, running or settled.
 type queued struct {
+	waiter
+	job
 	bulkhead *Bulkhead
-	ctx      context.Context
-	run      func(context.Context) error
-	settle   func(error)
-
-	joined time.Duration
-	// place is where it waits; waiter is set while that is the line.
-	place  *list.Element
-	waiter *waiter
-	// call is what runs; nil before and after.
-	call *details
-	// cancel ends the context of a task that no bulkhead limits.
-	cancel context.CancelCauseFunc
-	// unwatch ends the watch over ctx while the task is queued.
+	// call is what runs, or will; nil once the task has ended.
+	call    *details
+	running bool
+	// unwatch ends the watch over the submitter's context while the task is queued.
 	unwatch func() bool
+}
+
+// job is what there is to do, of whatever type, and who wants to know.
+type job interface {
+	run(context.Context) error
+	settle(error)
 }
 
 // submit queues the task or settles it at once.
 func (q *queued) submit() {
-	b := q.bulkhead
-	if b == nil {
-		q.ctx, q.cancel = context.WithCancelCause(q.ctx)
+	if q.bulkhead == nil {
 		go q.runFreely()
 		return
 	}
-	if err := b.accept(q); err != nil {
+	if err := q.bulkhead.accept(q); err != nil {
+		q.call = nil
 		q.settle(err)
 	}
 }
 
 // accept queues a task, and starts it if there is room.
 func (b *Bulkhead) accept(q *queued) error {
+	ctx, now := q.call.parent, b.now()
 	b.mu.Lock()
 	defer b.unlock() // also when a context panics
-	if err := q.ctx.Err(); err != nil {
-		return b.cancelled(q.ctx, err, 0)
+	if err := ctx.Err(); err != nil {
+		return b.cancelled(ctx, err, 0)
 	}
 	if b.ended != nil {
 		return b.reject(b.ended, 0)
 	}
-	q.joined = b.now()
-	q.place = b.tasks.waiting.PushBack(q)
+	q.task, q.joined = q, now
+	b.tasks.waiting.pushBack(&q.waiter)
 	b.pump()
-	if q.place == nil {
+	if q.in == nil {
 		return nil // it runs, or was settled
 	}
 	if b.tasks.queued() > b.cfg.Load().queueCapacity {
 		b.unqueue(q)
 		return b.reject(ErrQueueFull, 0)
 	}
-	if q.ctx.Done() != nil {
-		q.unwatch = context.AfterFunc(q.ctx, func() { q.abandon(q.ctx.Err()) })
+	if ctx.Done() != nil {
+		q.unwatch = context.AfterFunc(ctx, func() { q.abandon(ctx.Err()) })
 	}
 	return nil
 }
@@ -87,13 +84,13 @@ func (b *Bulkhead) accept(q *queued) error {
 // for, last come first. b.mu is held.
 func (b *Bulkhead) recall() {
 	c := b.cfg.Load()
-	for place := b.line.waiters.Back(); place != nil && c.maxConcurrency > 0 && b.tasks.inLine > 0 &&
+	for w := b.line.last; w != nil && c.maxConcurrency > 0 && b.tasks.inLine > 0 &&
 		b.tasks.holding+b.tasks.inLine > c.maxConcurrency; {
-		q := place.Value.(*waiter).task //nolint:errcheck // the line holds waiters alone
-		place = place.Prev()
+		q := w.task
+		w = w.prev
 		if q != nil {
 			b.unqueue(q)
-			q.place = b.tasks.waiting.PushFront(q)
+			b.tasks.waiting.pushFront(&q.waiter)
 		}
 	}
 }
@@ -101,10 +98,10 @@ func (b *Bulkhead) recall() {
 // pump lets tasks join the line while their share of the slots has room. b.mu is
 // held.
 func (b *Bulkhead) pump() {
-	for front := b.tasks.waiting.Front(); front != nil && b.taskRoom(); front = b.tasks.waiting.Front() {
-		q := b.tasks.waiting.Remove(front).(*queued) //nolint:errcheck // the list holds tasks alone
+	for w := b.tasks.waiting.first; w != nil && b.taskRoom(); w = b.tasks.waiting.first {
+		b.tasks.waiting.remove(w)
 		b.tasks.inLine++
-		b.joinAs(&waiter{joined: q.joined, task: q})
+		b.joinAs(w)
 	}
 }
 
@@ -128,20 +125,17 @@ func (c config) taskShare() int {
 
 // unqueue takes a task out of the queue. b.mu is held.
 func (b *Bulkhead) unqueue(q *queued) {
-	if q.waiter != nil {
-		b.tasks.inLine--
-		b.remove(q.place)
-	} else {
-		b.tasks.waiting.Remove(q.place)
+	if q.in == &b.tasks.waiting {
+		b.tasks.waiting.remove(&q.waiter)
+		return
 	}
-	q.place, q.waiter = nil, nil
+	b.tasks.inLine--
+	b.stepOut(&q.waiter)
 }
 
-// decided is called for a task when its wait in line is over. b.mu is held.
+// decided is called for a task when its wait is over. b.mu is held.
 func (q *queued) decided(p Permit, err error) {
 	b := q.bulkhead
-	b.tasks.inLine--
-	q.place, q.waiter = nil, nil
 	if err != nil {
 		q.fail(b.reject(err, b.now()-q.joined))
 		return
@@ -152,8 +146,8 @@ func (q *queued) decided(p Permit, err error) {
 		b.tasks.holding++
 	}
 	q.unwatchContext()
-	q.call = p.detail(q.ctx)
-	q.call.task = true
+	q.running = true
+	q.call.permit, q.call.admitted = p, b.now()
 	p.slot.details.Store(q.call)
 	if b.tasks.relay && b.tasks.next == nil {
 		b.tasks.next = q
@@ -166,21 +160,22 @@ func (q *queued) decided(p Permit, err error) {
 // a channel. b.mu is held.
 func (q *queued) fail(err error) {
 	q.unwatchContext()
+	q.call = nil
 	q.settle(err)
 }
 
 func (q *queued) unwatchContext() {
 	if q.unwatch != nil {
 		q.unwatch()
+		q.unwatch = nil
 	}
 }
 
 // dismissTasks fails every task that has not joined the line. b.mu is held.
 func (b *Bulkhead) dismissTasks(reason error) {
-	for front := b.tasks.waiting.Front(); front != nil; front = b.tasks.waiting.Front() {
-		q := b.tasks.waiting.Remove(front).(*queued) //nolint:errcheck // the list holds tasks alone
-		q.place = nil
-		q.fail(b.reject(reason, b.now()-q.joined))
+	for w := b.tasks.waiting.first; w != nil; w = b.tasks.waiting.first {
+		b.tasks.waiting.remove(w)
+		w.task.fail(b.reject(reason, b.now()-w.joined))
 	}
 }
 
@@ -189,17 +184,19 @@ func (b *Bulkhead) dismissTasks(reason error) {
 func (q *queued) abandon(err error) {
 	b := q.bulkhead
 	if b == nil {
-		q.cancel(err)
+		if q.call != nil { // else the task was nil
+			q.call.cancel(err)
+		}
 		return
 	}
 	b.mu.Lock()
 	defer b.unlock()
 	switch {
-	case q.place != nil:
+	case q.in != nil:
 		b.unqueue(q)
-		q.fail(b.cancelled(q.ctx, err, b.now()-q.joined))
+		q.fail(b.cancelled(q.call.parent, err, b.now()-q.joined))
 		b.pump()
-	case q.call != nil:
+	case q.running:
 		q.call.cancel(err)
 	}
 }
@@ -222,30 +219,29 @@ func (q *queued) workOne() (next *queued) {
 			go next.work() // runtime.Goexit ends this goroutine
 		}
 	}()
-	ctx := q.call.ctx
-	err = q.bulkhead.explain(ctx, q.runSafely(ctx))
+	err = q.bulkhead.explain(q.call, q.runSafely())
 	exiting = false
 	return nil
 }
 
 // runSafely turns a panic into an error.
-func (q *queued) runSafely(ctx context.Context) (err error) {
+func (q *queued) runSafely() (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &PanicError{Value: p, Stack: debug.Stack()}
 		}
 	}()
-	return q.run(ctx)
+	return q.run(&q.call.callContext)
 }
 
 // runFreely runs a task that no bulkhead limits.
 func (q *queued) runFreely() {
 	err := ErrGoexit
 	defer func() {
-		q.cancel(nil)
+		q.call.cancel(nil)
 		q.settle(err)
 	}()
-	err = q.runSafely(q.ctx)
+	err = q.runSafely()
 }
 
 // finish ends the call, settles the future, and returns the next task, if one can
@@ -259,7 +255,7 @@ func (q *queued) finish(err error) (next *queued) {
 	if err != nil {
 		b.counts.TaskFailures++
 	}
-	q.call, q.run = nil, nil // whoever keeps the future keeps no more than the outcome
+	q.running, q.call = false, nil // whoever keeps the future keeps no more than the outcome
 	b.tasks.relay = true
 	b.endTask(call)
 	next = b.tasks.next

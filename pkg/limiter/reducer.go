@@ -27,31 +27,34 @@ func NewReducer[T any](b *Bulkhead) Reducer[T] { return Reducer[T]{b} }
 // ends also when the future is cancelled and when the slot lapses, as in Do. It
 // outlives Submit: use context.WithoutCancel for work that must outlive a request.
 func (r Reducer[T]) Submit(ctx context.Context, task func(context.Context) (T, error)) *Future[T] {
-	f := &Future[T]{done: make(chan struct{})}
+	f := &Future[T]{task: task, done: make(chan struct{})}
 	if task == nil {
-		f.err = ErrNilTask
-		close(f.done)
+		f.settle(ErrNilTask)
 		return f
 	}
-	f.task = &queued{
-		bulkhead: r.bulkhead, ctx: ctx,
-		run: func(ctx context.Context) (err error) { f.value, err = task(ctx); return err },
-		settle: func(err error) {
-			f.err = err
-			close(f.done)
-		},
-	}
-	f.task.submit()
+	f.queued = queued{job: f, bulkhead: r.bulkhead, call: &details{callContext: callContext{parent: ctx}, task: true}}
+	f.queued.submit()
 	return f
 }
 
 // Future is the outcome of a task that may still be queued or running. It is made
 // by Reducer.Submit.
 type Future[T any] struct {
-	done  chan struct{}
-	value T
-	err   error
-	task  *queued
+	queued queued
+	task   func(context.Context) (T, error)
+	done   chan struct{}
+	value  T
+	err    error
+}
+
+func (f *Future[T]) run(ctx context.Context) (err error) {
+	f.value, err = f.task(ctx)
+	return err
+}
+
+func (f *Future[T]) settle(err error) {
+	f.err, f.task = err, nil
+	close(f.done)
 }
 
 // Done returns a channel that is closed when the outcome is known.
@@ -89,7 +92,5 @@ func (f *Future[T]) Result() (T, error) {
 // the context of a running one, which is not abandoned: the future completes when
 // the task returns. It does nothing once the outcome is known.
 func (f *Future[T]) Cancel() {
-	if f.task != nil {
-		f.task.abandon(context.Canceled)
-	}
+	f.queued.abandon(context.Canceled)
 }

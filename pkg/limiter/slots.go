@@ -4,7 +4,6 @@
 package limiter
 
 import (
-	"context"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -61,10 +60,9 @@ const noIndex = -1
 // details are what a bare permit does without: no clock is read for it, and it
 // has no context.
 type details struct {
+	callContext
 	permit   Permit
 	admitted time.Duration
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
 	// task says that a task runs, not a caller.
 	task bool
 }

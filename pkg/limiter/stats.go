@@ -112,7 +112,7 @@ func (b *Bulkhead) Stats() Stats {
 	return Stats{
 		Name: b.name, Limit: cfg.limit, MaxWait: cfg.maxWait, ReclaimAfter: cfg.reclaimAfter,
 		OnReclaim: cfg.onReclaim, Mode: cfg.mode, Ended: b.ended,
-		InFlight: below + above, Waiting: b.line.waiters.Len() - b.tasks.inLine, Overdue: len(b.lapsed.calls), Unlimited: b.extras.len,
+		InFlight: below + above, Waiting: b.line.len - b.tasks.inLine, Overdue: len(b.lapsed.calls), Unlimited: b.extras.len,
 		Tasks: b.tasks.stats(cfg), Counts: b.total(),
 	}
 }
