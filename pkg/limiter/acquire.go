@@ -85,7 +85,7 @@ func (b *Bulkhead) take() (Permit, bool) {
 // takeAs scans as the configuration says, and keeps the slot if the gate is still
 // as it was before.
 func (b *Bulkhead) takeAs(before uint64, cfg *config) (Permit, bool) {
-	p, ok := b.scan(cfg, b.start(b.stripe().hint.Load()))
+	p, ok := b.scan(cfg, b.scanFrom(b.stripe().hint.Load()))
 	if ok && changed(before, b.gate.Load()) {
 		b.mu.Lock()
 		defer b.unlock()
@@ -100,9 +100,9 @@ func (b *Bulkhead) acquireSlowly(ctx context.Context) (Permit, error) {
 	budget := b.cfg.Load().maxWait
 	p, err := b.enter()
 	if errors.Is(err, ErrSaturated) && budget > 0 {
-		w := b.join()
+		c := b.join()
 		b.unlock()
-		return b.wait(ctx, w, budget)
+		return b.wait(ctx, c, budget)
 	}
 	defer b.unlock()
 	if err != nil {
@@ -164,15 +164,16 @@ func (b *Bulkhead) enter() (Permit, error) {
 	return p, err
 }
 
-// lookAgain sets the full flag after a scan found nothing, and looks again: a
-// slot that was freed before the flag was set is found by this look; one that is
-// freed later clears the flag. b.mu is held.
+// lookAgain sets a flag after a scan found nothing, and looks again: a slot that
+// was freed before the flag was set is found by this look; one that is freed later
+// clears the flag. b.mu is held.
 func (b *Bulkhead) lookAgain() (Permit, error) {
-	b.gate.Or(full)
+	b.gate.Or(looking)
 	p, err := b.admit()
 	if err == nil {
-		b.gate.lift(full)
+		b.gate.lift(looking)
 	}
+	b.gate.confirm()
 	return p, err
 }
 

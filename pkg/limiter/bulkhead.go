@@ -25,15 +25,22 @@ type Bulkhead struct {
 	// What the fast paths read comes first, and changes rarely.
 	gate gate
 	cfg  atomic.Pointer[config]
-	// vacant is one more than the index of a slot that was freed when all were held.
-	vacant  atomic.Int32
-	epochs  epochs
-	striped [stripes]stripe
-
 	name string
 	// base is where the bulkhead's clock starts. It carries a monotonic reading,
 	// so a step of the wall clock moves no deadline.
 	base time.Time
+	// noRoom says that no task can start before somebody pumps.
+	noRoom  atomic.Bool
+	epochs  epochs
+	striped [stripes]stripe
+
+	// What changes often and is read without the lock has cache lines of its own.
+	_ cacheLine
+	// vacant is one more than the index of a slot that was freed when all were held.
+	vacant atomic.Int32
+	_      cacheLine
+	inbox  inbox
+	_      cacheLine
 
 	mu sync.Mutex
 	// all are the slots made so far. They are never taken away, only left out of
@@ -41,11 +48,11 @@ type Bulkhead struct {
 	all []*slot
 	// lapsed calls run though their slot has lapsed, extras without ever having had
 	// one.
-	lapsed lapsedCalls
-	extras extras
-	line   waiters
-	spares spares
-	tasks  tasks
+	lapsed  lapsedCalls
+	extras  extras
+	line    waiters
+	callers callers
+	tasks   tasks
 	// ended is why no call is admitted any more: ErrDraining, ErrClosed or nil.
 	ended error
 	// idle is closed when the last running call ends; nil when nobody waits for it.

@@ -31,6 +31,9 @@ func TestNewNamesTheSettingAndTheRule(t *testing.T) {
 		"mode: Mode(9): must be Enforce, Shadow, Refuse":   func() error { _, err := New("x", 1, time.Second, WithMode(9)); return err },
 		"onReclaim: 7: must be Cancel or Release":          func() error { _, err := New("x", 1, time.Second, WithOnReclaim(7)); return err },
 		`bulkhead "x": limit: 2147483648: must be from 0 `: func() error { _, err := New("x", 1<<31, time.Second); return err },
+		"queue capacity: 0: must be at least 1":            func() error { _, err := New("x", 1, time.Second, WithQueue(0, 0)); return err },
+		"queue maxConcurrency: -1: must not be negative":   func() error { _, err := New("x", 1, time.Second, WithQueue(1, -1)); return err },
+		`bulkhead "payments": limit: -2: must be from 0 `:  func() error { return mustNew(t, 1, time.Second).Configure(-2, time.Second) },
 	} {
 		if err := option(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error with %q", err, want)

@@ -41,10 +41,9 @@ func (b *Bulkhead) stop(reason error) (letGo int) {
 		b.ended = reason
 	}
 	b.guard()
-	letGo = b.line.len + b.tasks.waiting.len
+	letGo = b.line.len
 	b.dismiss(b.ended)
-	b.dismissTasks(b.ended)
-	return letGo
+	return letGo + b.dismissTasks(b.ended)
 }
 
 // Drain stops admission and waits until no call runs or the context ends. It

@@ -6,6 +6,7 @@ package limiter
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,17 +91,50 @@ func TestDrain(t *testing.T) {
 	})
 }
 
+// CancelRunning reaches calls with a slot, with a lapsed one and without, and tasks.
 func TestCancelRunningEndsContextsWithTheReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := mustNew(t, 1, time.Hour)
-		result := make(chan error, 1)
-		go func() {
-			result <- b.Do(t.Context(), func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
-		}()
+		b := mustNew(t, 1, time.Second, WithMode(Shadow), WithOnReclaim(Release), WithQueue(1, 0))
+		results := make(chan error, 3)
+		call := func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() }
+		run := func() { go func() { _, err := Call(t.Context(), b, call); results <- err }() }
+		run()
+		time.Sleep(time.Minute) // it has lapsed
+		run()
 		synctest.Wait()
-		b.CancelRunning()
-		if err := <-result; !errors.Is(err, ErrDraining) {
-			t.Errorf("Do: %v, want draining", err)
+		run() // without a slot
+		task := NewReducer[int](b).Submit(t.Context(), call)
+		synctest.Wait()
+		if s := b.Stats(); s.Overdue != 1 || s.InFlight != 1 || s.Unlimited != 2 {
+			t.Fatalf("overdue %d, in flight %d, unlimited %d", s.Overdue, s.InFlight, s.Unlimited)
 		}
+		b.CancelRunning()
+		for range 3 {
+			if err := <-results; !errors.Is(err, ErrDraining) {
+				t.Errorf("call: %v, want draining", err)
+			}
+		}
+		if _, err := task.Wait(t.Context()); !errors.Is(err, ErrDraining) {
+			t.Errorf("task: %v, want draining", err)
+		}
+	})
+}
+
+// Two who drain see the same end.
+func TestDrainTwiceAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := mustNew(t, 1, Forever)
+		p := take(t, b, 1)[0]
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() {
+				if left := b.Drain(t.Context()); len(left) != 0 {
+					t.Errorf("left: %v", left)
+				}
+			})
+		}
+		synctest.Wait()
+		p.Release()
+		both.Wait()
 	})
 }

@@ -15,9 +15,12 @@ import "sync/atomic"
 type gate struct{ atomic.Uint64 }
 
 const (
-	// full: a scan found nothing. Acquires are refused without a scan; whatever
-	// frees a slot clears it.
+	// full: two scans found nothing, and no slot was freed during the second.
+	// Acquires are refused without a scan; whatever frees a slot clears it.
 	full = 1 << iota
+	// looking: the second scan is under way. Nobody is refused for it: it may yet
+	// find a slot. Whatever frees a slot clears it, too.
+	looking
 	// waiting: the line is not empty. Nobody overtakes it, and a release serves it.
 	waiting
 	// debt: after the limit was lowered, slots beyond it are still held. Acquires
@@ -27,7 +30,7 @@ const (
 	// way of the lock.
 	guarded
 
-	flags = full | waiting | debt | guarded
+	flags = full | looking | waiting | debt | guarded
 
 	// The bits above the flags are a version: a configuration that was read before
 	// it changed is out of date.
@@ -41,7 +44,16 @@ func (g *gate) lift(flag uint64) {
 	}
 }
 
+// confirm turns looking into full, unless a slot was freed since.
+func (g *gate) confirm() {
+	for now := g.Load(); now&looking != 0; now = g.Load() {
+		if g.CompareAndSwap(now, now&^looking|full) {
+			return
+		}
+	}
+}
+
 // changed says whether a call that was admitted on the word before has to think
 // again. That a line has formed or that nothing is free does not concern it: it
 // began earlier.
-func changed(before, now uint64) bool { return (before^now)&^uint64(full|waiting) != 0 }
+func changed(before, now uint64) bool { return (before^now)&^uint64(full|looking|waiting) != 0 }

@@ -54,6 +54,26 @@ func TestFullIsNeverLeftSetByALapse(t *testing.T) {
 	all.Wait()
 }
 
+// A caller that is about to take the last slot but one, after it had found none,
+// makes nobody believe that there is none.
+func TestNobodyIsRefusedWhileAnotherLooksAgain(t *testing.T) {
+	for round := range 60_000 {
+		b := mustNew(t, 2, Forever)
+		var looked sync.WaitGroup
+		looked.Go(func() {
+			b.mu.Lock()
+			defer b.unlock()
+			if _, err := b.lookAgain(); err != nil {
+				t.Error(err)
+			}
+		})
+		if _, ok := b.TryAcquire(); !ok {
+			t.Fatalf("round %d: refused with a free slot, and nobody releases", round)
+		}
+		looked.Wait()
+	}
+}
+
 // A slot is freed after a scan has found nothing and before the full flag is set.
 func TestSlotFreedBeforeTheFlagIsFound(t *testing.T) {
 	b := mustNew(t, 1, time.Hour)

@@ -19,27 +19,38 @@ type waiters struct {
 	len         int
 }
 
-// waiter is one waiting call. Its fate is decided under b.mu, once: taken off the
-// line by serve or dismiss (decided receives), or by itself in leave.
+// waiter is the place of a caller or a task in a list. Its fate is decided under
+// b.mu, once: taken off the line by serve or dismiss, or by itself.
 type waiter struct {
 	prev, next *waiter
 	// in is where it waits; nil when it does not.
 	in     *waiters
 	joined time.Duration
-	task   *queued // the task that waits; nil for a caller that does
+	// One of the two waits.
+	caller *caller
+	task   *queued
+}
 
-	// For callers: when their fate is decided, and what it is.
+// caller is who waits in Acquire.
+type caller struct {
+	waiter
+	// decided receives when a permit or an error is there.
 	decided chan struct{}
 	timer   *time.Timer
 	permit  Permit
 	err     error
 }
 
-func (l *waiters) pushBack(w *waiter)  { l.insert(w, l.last, nil) }
-func (l *waiters) pushFront(w *waiter) { l.insert(w, nil, l.first) }
+func (l *waiters) pushBack(w *waiter)  { l.insertAfter(l.last, w) }
+func (l *waiters) pushFront(w *waiter) { l.insertAfter(nil, w) }
 
-func (l *waiters) insert(w, prev, next *waiter) {
-	w.prev, w.next, w.in = prev, next, l
+// insertAfter inserts w behind prev; nil is the front.
+func (l *waiters) insertAfter(prev, w *waiter) {
+	next := l.first
+	if prev != nil {
+		next = prev.next
+	}
+	w.in = l
 	l.link(prev, w)
 	l.link(w, next)
 	l.len++
@@ -53,53 +64,56 @@ func (l *waiters) remove(w *waiter) {
 
 // link makes two waiters neighbours; nil is the end of the list.
 func (l *waiters) link(prev, next *waiter) {
-	if prev == nil {
-		l.first = next
-	} else {
+	if prev != nil {
 		prev.next = next
-	}
-	if next == nil {
-		l.last = prev
 	} else {
+		l.first = next
+	}
+	if next != nil {
 		next.prev = prev
+	} else {
+		l.last = prev
 	}
 }
 
-// spares are waiters that callers have left, with their channels and timers. They
-// belong to one bulkhead, and so to the bubble of testing/synctest it was made in.
-type spares struct{ pool sync.Pool }
+// callers keeps what a caller needs to wait, a channel and a timer, for the next.
+// It belongs to one bulkhead, and so to the bubble of testing/synctest that the
+// bulkhead was made in.
+type callers struct{ spare sync.Pool }
 
-func (s *spares) get() *waiter {
-	if w, ok := s.pool.Get().(*waiter); ok {
-		return w
+func (s *callers) get() *caller {
+	if c, ok := s.spare.Get().(*caller); ok {
+		return c
 	}
-	w := &waiter{decided: make(chan struct{}, 1), timer: time.NewTimer(Forever)}
-	w.timer.Stop()
-	return w
+	c := &caller{decided: make(chan struct{}, 1), timer: time.NewTimer(Forever)}
+	c.timer.Stop()
+	c.caller = c
+	return c
 }
 
-// put takes back a waiter that nobody else knows any more.
-func (s *spares) put(w *waiter) {
-	w.timer.Stop()
+// put takes back what nobody else knows any more.
+func (s *callers) put(c *caller) {
+	c.timer.Stop()
 	select {
-	case <-w.decided:
+	case <-c.decided:
 	default:
 	}
-	w.permit, w.err = Permit{}, nil
-	s.pool.Put(w)
+	c.permit, c.err = Permit{}, nil
+	s.spare.Put(c)
 }
 
-// join puts a new waiter at the end of the line. It joins first and looks after:
-// a slot that is freed before the flag is seen is found by the look, and one that
-// is freed later is handed over. b.mu is held.
-func (b *Bulkhead) join() *waiter {
-	w := b.spares.get()
-	w.joined = b.now()
-	b.joinAs(w)
-	return w
+// join puts a caller at the end of the line. b.mu is held.
+func (b *Bulkhead) join() *caller {
+	c := b.callers.get()
+	c.joined = b.now()
+	b.enqueue(&c.waiter)
+	return c
 }
 
-func (b *Bulkhead) joinAs(w *waiter) {
+// enqueue puts a waiter at the end of the line. It joins first and looks after: a
+// slot that is freed before the flag is seen is found by the look, and one that is
+// freed later is handed over. b.mu is held.
+func (b *Bulkhead) enqueue(w *waiter) {
 	b.line.pushBack(w)
 	if b.line.len == 1 {
 		b.gate.Or(waiting)
@@ -114,78 +128,82 @@ func (b *Bulkhead) serve() {
 		if errors.Is(err, ErrSaturated) {
 			return
 		}
-		b.decide(b.line.first, permit, err)
+		b.stepOut(b.line.first).decide(b, permit, err)
 	}
 }
 
 // dismiss lets every waiting call go with an error. b.mu is held.
 func (b *Bulkhead) dismiss(err error) {
 	for b.line.first != nil {
-		b.decide(b.line.first, Permit{}, err)
+		b.stepOut(b.line.first).decide(b, Permit{}, err)
 	}
-}
-
-func (b *Bulkhead) decide(w *waiter, permit Permit, err error) {
-	b.stepOut(w)
-	if w.task != nil {
-		b.tasks.inLine--
-		w.task.decided(permit, err)
-		return
-	}
-	w.permit, w.err = permit, err
-	if permit.slot != nil {
-		b.undone++ // until the call takes it: counts never go back
-	}
-	w.decided <- struct{}{}
 }
 
 // stepOut takes a waiter off the line. b.mu is held.
-func (b *Bulkhead) stepOut(w *waiter) {
+func (b *Bulkhead) stepOut(w *waiter) *waiter {
 	b.line.remove(w)
 	if b.line.len == 0 {
 		b.gate.lift(waiting)
 	}
+	if w.task != nil {
+		b.tasks.inLine--
+	}
+	return w
+}
+
+// decide tells a waiter that has left the line what comes of its wait. b.mu is held.
+func (w *waiter) decide(b *Bulkhead, permit Permit, err error) {
+	if w.task != nil {
+		w.task.decided(permit, err)
+		return
+	}
+	c := w.caller
+	c.permit, c.err = permit, err
+	if permit.slot != nil {
+		b.undone++ // until the call takes it: counts never go back
+	}
+	c.decided <- struct{}{}
 }
 
 // wait blocks until the waiter's fate is decided, its budget is spent or its
 // context ends.
-func (b *Bulkhead) wait(ctx context.Context, w *waiter, budget time.Duration) (Permit, error) {
-	w.timer.Reset(budget)
+func (b *Bulkhead) wait(ctx context.Context, c *caller, budget time.Duration) (Permit, error) {
+	c.timer.Reset(budget)
 	select {
-	case <-w.decided:
+	case <-c.decided:
 	case <-ctx.Done():
-	case <-w.timer.C:
+	case <-c.timer.C:
 	}
 	b.mu.Lock()
 	defer b.unlock()
-	defer b.spares.put(w)
-	return b.leave(ctx, w)
+	defer b.callers.put(c)
+	return b.leave(ctx, c)
 }
 
-// leave settles a waiter that woke up. On a tie the context wins; a slot granted
+// leave settles a caller that woke up. On a tie the context wins; a slot granted
 // to a call that is gone is passed on; a grant wins over the budget. b.mu is held.
-func (b *Bulkhead) leave(ctx context.Context, w *waiter) (Permit, error) {
-	waited := b.now() - w.joined
-	if w.permit.slot != nil {
+func (b *Bulkhead) leave(ctx context.Context, c *caller) (Permit, error) {
+	waited := b.now() - c.joined
+	if c.permit.slot != nil {
 		b.undone--
 	}
 	b.counts.Waited++
 	b.counts.WaitTime += waited
 	tell(b, b.cfg.Load().hooks.Waited, waited)
-	if w.in != nil {
-		b.stepOut(w)
+	if c.in != nil {
+		b.stepOut(&c.waiter)
 	}
 	if err := contextError(ctx); err != nil {
-		if w.permit.slot != nil {
-			b.giveBack(w.permit)
+		if c.permit.slot != nil {
+			b.giveBack(c.permit)
 		}
 		return Permit{}, b.cancelled(ctx, err, waited)
 	}
 	switch {
-	case w.err != nil:
-		return Permit{}, b.reject(w.err, waited)
-	case w.permit.slot != nil:
-		return b.admitted(w.permit), nil
+	case c.err != nil:
+		return Permit{}, b.reject(c.err, waited)
+	case c.permit.slot != nil:
+		return b.admitted(c.permit), nil
 	default:
 		return Permit{}, b.reject(ErrSaturated, waited)
 	}

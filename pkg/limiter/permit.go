@@ -68,8 +68,8 @@ func (p Permit) Release() Outcome {
 // releaseSlowly does what a slot that was just freed means for others.
 func (b *Bulkhead) releaseSlowly(s *slot, gate uint64) {
 	b.vacant.Store(int32(s.index) + 1)
-	if gate&flags == full {
-		b.gate.lift(full)
+	if gate&flags&^(full|looking) == 0 {
+		b.gate.lift(full | looking)
 		return
 	}
 	b.mu.Lock()

@@ -5,7 +5,9 @@ package limiter
 
 import (
 	"context"
+	"errors"
 	"runtime/debug"
+	"sync/atomic"
 )
 
 // tasks are a bulkhead's queue. A task waits first in a list of its own, which
@@ -13,6 +15,8 @@ import (
 type tasks struct {
 	waiting waiters // that are not in line yet
 	inLine  int
+	// left is how many have left the queue of those that the inbox counts as submitted.
+	left atomic.Int64
 	// active tasks run; holding is how many of them hold a slot that has not lapsed.
 	active, holding int
 	// relay is set while a goroutine that finished a task asks for the next; the
@@ -20,8 +24,6 @@ type tasks struct {
 	relay bool
 	next  *queued
 }
-
-func (t *tasks) queued() int { return t.waiting.len + t.inLine }
 
 // queued is a task on its way: waiting, in line, running or settled.
 type queued struct {
@@ -31,8 +33,7 @@ type queued struct {
 	// call is what runs, or will; nil once the task has ended.
 	call    *details
 	running bool
-	// unwatch ends the watch over the submitter's context while the task is queued.
-	unwatch func() bool
+	watch   watch
 }
 
 // job is what there is to do, of whatever type, and who wants to know.
@@ -43,19 +44,25 @@ type job interface {
 
 // submit queues the task or settles it at once.
 func (q *queued) submit() {
-	if q.bulkhead == nil {
+	b := q.bulkhead
+	if b == nil {
 		go q.runFreely()
 		return
 	}
-	if err := q.bulkhead.accept(q); err != nil {
-		q.call = nil
-		q.settle(err)
+	ctx := q.call.parent
+	q.task, q.joined = q, b.now()
+	if !b.offer(ctx, q) {
+		if err := b.accept(ctx, q); err != nil {
+			q.call = nil
+			q.settle(err)
+			return
+		}
 	}
+	q.watch.begin(ctx, q)
 }
 
 // accept queues a task, and starts it if there is room.
-func (b *Bulkhead) accept(q *queued) error {
-	ctx, now := q.call.parent, b.now()
+func (b *Bulkhead) accept(ctx context.Context, q *queued) error {
 	b.mu.Lock()
 	defer b.unlock() // also when a context panics
 	if err := ctx.Err(); err != nil {
@@ -64,18 +71,15 @@ func (b *Bulkhead) accept(q *queued) error {
 	if b.ended != nil {
 		return b.reject(b.ended, 0)
 	}
-	q.task, q.joined = q, now
+	b.unbox() // what was left there came before
+	b.inbox.submitted.Add(1)
 	b.tasks.waiting.pushBack(&q.waiter)
 	b.pump()
-	if q.in == nil {
-		return nil // it runs, or was settled
-	}
-	if b.tasks.queued() > b.cfg.Load().queueCapacity {
+	if q.in != nil && b.queued() > b.cfg.Load().queueCapacity {
 		b.unqueue(q)
+		b.tasks.left.Add(1)
+		q.watch.end()
 		return b.reject(ErrQueueFull, 0)
-	}
-	if ctx.Done() != nil {
-		q.unwatch = context.AfterFunc(ctx, func() { q.abandon(ctx.Err()) })
 	}
 	return nil
 }
@@ -95,14 +99,34 @@ func (b *Bulkhead) recall() {
 	}
 }
 
-// pump lets tasks join the line while their share of the slots has room. b.mu is
-// held.
+// pump lets tasks join the line while their share of the slots has room, and says
+// whether that is so. As ever: set, look again, act. b.mu is held.
 func (b *Bulkhead) pump() {
+	for b.pumpOnce(); b.noRoom.Load() == b.taskRoom(); b.pumpOnce() {
+		b.noRoom.Store(!b.taskRoom())
+	}
+}
+
+func (b *Bulkhead) pumpOnce() {
+	if b.tasks.waiting.len == 0 { // else there is enough to do with those that came before
+		b.unbox()
+	}
 	for w := b.tasks.waiting.first; w != nil && b.taskRoom(); w = b.tasks.waiting.first {
 		b.tasks.waiting.remove(w)
-		b.tasks.inLine++
-		b.joinAs(w)
+		b.start(w)
 	}
+}
+
+// start gives a task that has room a slot, or a place in line. b.mu is held.
+func (b *Bulkhead) start(w *waiter) {
+	if b.line.len == 0 {
+		if p, err := b.admit(); !errors.Is(err, ErrSaturated) {
+			w.decide(b, p, err)
+			return
+		}
+	}
+	b.tasks.inLine++
+	b.enqueue(w)
 }
 
 // taskRoom says whether one more task may stand in line for a slot. Where nothing
@@ -129,7 +153,6 @@ func (b *Bulkhead) unqueue(q *queued) {
 		b.tasks.waiting.remove(&q.waiter)
 		return
 	}
-	b.tasks.inLine--
 	b.stepOut(&q.waiter)
 }
 
@@ -140,12 +163,13 @@ func (q *queued) decided(p Permit, err error) {
 		q.fail(b.reject(err, b.now()-q.joined))
 		return
 	}
+	b.tasks.left.Add(1)
+	q.watch.end()
 	b.admitted(p)
 	b.tasks.active++
 	if p.slot.index != noIndex {
 		b.tasks.holding++
 	}
-	q.unwatchContext()
 	q.running = true
 	q.call.permit, q.call.admitted = p, b.now()
 	p.slot.details.Store(q.call)
@@ -159,24 +183,22 @@ func (q *queued) decided(p Permit, err error) {
 // fail settles a task that will not run. Nobody's code runs: to settle is to close
 // a channel. b.mu is held.
 func (q *queued) fail(err error) {
-	q.unwatchContext()
+	q.bulkhead.tasks.left.Add(1)
+	q.watch.end()
 	q.call = nil
 	q.settle(err)
 }
 
-func (q *queued) unwatchContext() {
-	if q.unwatch != nil {
-		q.unwatch()
-		q.unwatch = nil
-	}
-}
-
-// dismissTasks fails every task that has not joined the line. b.mu is held.
-func (b *Bulkhead) dismissTasks(reason error) {
+// dismissTasks fails every task that has not joined the line, and says how many.
+// b.mu is held.
+func (b *Bulkhead) dismissTasks(reason error) (n int) {
+	b.unbox()
+	n = b.tasks.waiting.len
 	for w := b.tasks.waiting.first; w != nil; w = b.tasks.waiting.first {
 		b.tasks.waiting.remove(w)
 		w.task.fail(b.reject(reason, b.now()-w.joined))
 	}
+	return n
 }
 
 // abandon takes a queued task out of the queue, and ends the context of a running
@@ -191,6 +213,7 @@ func (q *queued) abandon(err error) {
 	}
 	b.mu.Lock()
 	defer b.unlock()
+	b.unbox()
 	switch {
 	case q.in != nil:
 		b.unqueue(q)

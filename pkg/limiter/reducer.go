@@ -3,7 +3,10 @@
 
 package limiter
 
-import "context"
+import (
+	"context"
+	"sync/atomic"
+)
 
 // Reducer runs tasks asynchronously on a bulkhead: as many at once as the
 // bulkhead's queue settings and its limit allow, and as many waiting as the queue
@@ -27,7 +30,7 @@ func NewReducer[T any](b *Bulkhead) Reducer[T] { return Reducer[T]{b} }
 // ends also when the future is cancelled and when the slot lapses, as in Do. It
 // outlives Submit: use context.WithoutCancel for work that must outlive a request.
 func (r Reducer[T]) Submit(ctx context.Context, task func(context.Context) (T, error)) *Future[T] {
-	f := &Future[T]{task: task, done: make(chan struct{})}
+	f := &Future[T]{task: task}
 	if task == nil {
 		f.settle(ErrNilTask)
 		return f
@@ -42,7 +45,7 @@ func (r Reducer[T]) Submit(ctx context.Context, task func(context.Context) (T, e
 type Future[T any] struct {
 	queued queued
 	task   func(context.Context) (T, error)
-	done   chan struct{}
+	done   done
 	value  T
 	err    error
 }
@@ -54,22 +57,20 @@ func (f *Future[T]) run(ctx context.Context) (err error) {
 
 func (f *Future[T]) settle(err error) {
 	f.err, f.task = err, nil
-	close(f.done)
+	f.done.close()
 }
 
 // Done returns a channel that is closed when the outcome is known.
-func (f *Future[T]) Done() <-chan struct{} { return f.done }
+func (f *Future[T]) Done() <-chan struct{} { return f.done.wait() }
 
 // Wait waits for the outcome and returns it. When the context ends first, it
 // returns the context's error; the task goes on.
 func (f *Future[T]) Wait(ctx context.Context) (T, error) {
-	select {
-	case <-f.done:
+	if f.done.closed() {
 		return f.value, f.err
-	default:
 	}
 	select {
-	case <-f.done:
+	case <-f.done.wait():
 		return f.value, f.err
 	case <-ctx.Done():
 		var none T
@@ -79,13 +80,11 @@ func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 
 // Result returns the outcome, or ErrPending while it is not known.
 func (f *Future[T]) Result() (T, error) {
-	select {
-	case <-f.done:
+	if f.done.closed() {
 		return f.value, f.err
-	default:
-		var none T
-		return none, ErrPending
 	}
+	var none T
+	return none, ErrPending
 }
 
 // Cancel takes a queued task out of the queue, so that it never starts, and ends
@@ -93,4 +92,33 @@ func (f *Future[T]) Result() (T, error) {
 // the task returns. It does nothing once the outcome is known.
 func (f *Future[T]) Cancel() {
 	f.queued.abandon(context.Canceled)
+}
+
+// done is a channel that is made when somebody waits for it to be closed.
+type done struct{ atomic.Pointer[chan struct{}] }
+
+// isDone is what done holds once it is closed.
+var isDone = func() *chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return &c
+}()
+
+func (d *done) closed() bool { return d.Load() == isDone }
+
+func (d *done) close() {
+	if c := d.Swap(isDone); c != nil {
+		close(*c)
+	}
+}
+
+func (d *done) wait() <-chan struct{} {
+	if c := d.Load(); c != nil {
+		return *c
+	}
+	c := make(chan struct{})
+	if d.CompareAndSwap(nil, &c) {
+		return c
+	}
+	return *d.Load()
 }

@@ -49,7 +49,7 @@ func (b *Bulkhead) takeSlot() (Permit, bool) {
 			return Permit{}, false
 		}
 	}
-	p, ok := b.scan(cfg, b.start(0))
+	p, ok := b.scan(cfg, b.scanFrom(0))
 	if !ok && len(cfg.slots) < cfg.limit {
 		return b.takeNewSlot(cfg), true
 	}
@@ -69,9 +69,9 @@ func (b *Bulkhead) takeNewSlot(cfg *config) Permit {
 	return Permit{s, ticket}
 }
 
-// start is where a scan starts: at a slot that was freed when all were held, or
+// scanFrom is where a scan starts: at a slot that was freed when all were held, or
 // else at the hint.
-func (b *Bulkhead) start(hint uint32) int {
+func (b *Bulkhead) scanFrom(hint uint32) int {
 	if v := b.vacant.Load(); v != 0 && b.vacant.CompareAndSwap(v, 0) {
 		return int(v) - 1
 	}

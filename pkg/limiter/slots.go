@@ -52,10 +52,15 @@ type slot struct {
 	// a slot, which has one all the same, to hold its ticket.
 	index int
 	extra *extra
-	_     [64 - 5*8]byte
+	_     [cacheLineSize - 5*8]byte
 }
 
 const noIndex = -1
+
+const cacheLineSize = 64
+
+// cacheLine keeps what stands before it and behind it apart.
+type cacheLine [cacheLineSize]byte
 
 // details are what a bare permit does without: no clock is read for it, and it
 // has no context.
@@ -74,7 +79,7 @@ type stripe struct {
 	hint atomic.Uint32
 	// refused counts refusals on the fast path.
 	refused atomic.Uint64
-	_       [64 - 16]byte
+	_       [cacheLineSize - 16]byte
 }
 
 const stripes = 32

@@ -113,14 +113,14 @@ func (b *Bulkhead) Stats() Stats {
 		Name: b.name, Limit: cfg.limit, MaxWait: cfg.maxWait, ReclaimAfter: cfg.reclaimAfter,
 		OnReclaim: cfg.onReclaim, Mode: cfg.mode, Ended: b.ended,
 		InFlight: below + above, Waiting: b.line.len - b.tasks.inLine, Overdue: len(b.lapsed.calls), Unlimited: b.extras.len,
-		Tasks: b.tasks.stats(cfg), Counts: b.total(),
+		Tasks: b.tasks.stats(cfg, b.queued()), Counts: b.total(),
 	}
 }
 
-func (t *tasks) stats(cfg *config) TaskStats {
+func (t *tasks) stats(cfg *config, queued int) TaskStats {
 	return TaskStats{
-		Active: t.active, Queued: t.queued(),
-		RemainingActive: max(0, cfg.taskShare()-t.holding), RemainingQueue: max(0, cfg.queueCapacity-t.queued()),
+		Active: t.active, Queued: queued,
+		RemainingActive: max(0, cfg.taskShare()-t.holding), RemainingQueue: max(0, cfg.queueCapacity-queued),
 		Capacity: cfg.queueCapacity, MaxConcurrency: cfg.maxConcurrency,
 	}
 }
