@@ -91,8 +91,8 @@ func TestDecide(t *testing.T) {
 func TestO20EqualDurationsAreEqual(t *testing.T) {
 	seconds, minutes := bulkhead("payments"), bulkhead("payments")
 	seconds.Spec.ReclaimAfter, minutes.Spec.ReclaimAfter = "60s", "1m"
-	a := mustRender(t, judge([]v1alpha1.ServiceBulkhead{seconds}, nil, roomy))
-	b := mustRender(t, judge([]v1alpha1.ServiceBulkhead{minutes}, nil, roomy))
+	a := mustRender(t, v1alpha1.Judge([]v1alpha1.ServiceBulkhead{seconds}, nil, roomy))
+	b := mustRender(t, v1alpha1.Judge([]v1alpha1.ServiceBulkhead{minutes}, nil, roomy))
 	if a.text != b.text {
 		t.Errorf("60s gives\n%s\n1m gives\n%s", a.text, b.text)
 	}

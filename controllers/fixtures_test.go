@@ -48,24 +48,12 @@ func limit(n int32) option {
 // invalid breaks a rule that admission enforces today.
 func invalid(b *v1alpha1.ServiceBulkhead) { b.Spec.MaxWait = "2h" }
 
-func queued(b *v1alpha1.ServiceBulkhead) { b.Spec.Queue = &v1alpha1.Queue{Capacity: 65536} }
-
 // younger makes a bulkhead that was created so much after epoch.
 func younger(d time.Duration) option {
 	return func(b *v1alpha1.ServiceBulkhead) { b.CreationTimestamp = metav1.NewTime(epoch.Add(d)) }
 }
 
 func deleting(b *v1alpha1.ServiceBulkhead) { b.DeletionTimestamp = new(metav1.NewTime(epoch)) }
-
-// published gives a bulkhead the status of one that the document holds.
-func published(b *v1alpha1.ServiceBulkhead) { publishedAs(entry(25))(b) }
-
-// publishedAs does so for one whose entry was this.
-func publishedAs(s bulkheadconfig.Service) option {
-	return func(b *v1alpha1.ServiceBulkhead) {
-		b.Status.ConfigMapRef = &v1alpha1.ConfigMapRef{Name: b.ConfigMapName(), Revision: s.Revision()}
-	}
-}
 
 // entry is what a document holds for a bulkhead of the fixtures.
 func entry(n int) bulkheadconfig.Service {
@@ -75,7 +63,7 @@ func entry(n int) bulkheadconfig.Service {
 	}
 }
 
-func mustRender(t testing.TB, verdicts []verdict) rendered {
+func mustRender(t testing.TB, verdicts []v1alpha1.Verdict) rendered {
 	t.Helper()
 	r, err := render(verdicts)
 	if err != nil {

@@ -107,7 +107,7 @@ func fresh(bulkheads []v1alpha1.ServiceBulkhead) string {
 	for i := range bulkheads {
 		bulkheads[i].Status = v1alpha1.ServiceBulkheadStatus{}
 	}
-	desired, err := render(judge(bulkheads, nil, roomy))
+	desired, err := render(v1alpha1.Judge(bulkheads, nil, roomy))
 	Expect(err).NotTo(HaveOccurred())
 	return desired.text
 }

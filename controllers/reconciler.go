@@ -48,7 +48,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	verdicts := judge(bulkheads, current.services(), current.room())
+	verdicts := v1alpha1.Judge(bulkheads, current.services(), current.room())
 	desired, err := render(verdicts)
 	if err != nil {
 		return reconcile.Result{}, err

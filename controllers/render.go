@@ -6,8 +6,12 @@ package controllers
 import (
 	"fmt"
 
+	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
 	"github.com/servicebulkhead/servicebulkhead/pkg/bulkheadconfig"
 )
+
+// services is what a document holds, by service.
+type services = map[string]bulkheadconfig.Service
 
 // rendered is the document as it should be.
 type rendered struct {
@@ -20,16 +24,16 @@ type rendered struct {
 
 // render writes down what the verdicts agreed on. Equal verdicts give equal
 // bytes, in whatever order they come.
-func render(verdicts []verdict) (rendered, error) {
-	all := collect(verdicts)
+func render(verdicts []v1alpha1.Verdict) (rendered, error) {
+	all := v1alpha1.Collect(verdicts)
 	text, err := bulkheadconfig.Encode(all)
 	if err != nil {
 		return rendered{}, fmt.Errorf("render document: %w", err)
 	}
 	r := rendered{services: all, revision: bulkheadconfig.Revision(all), text: string(text)}
 	for _, v := range verdicts {
-		if v.altered {
-			r.altered = append(r.altered, v.bulkhead.Service())
+		if v.Altered {
+			r.altered = append(r.altered, v.Bulkhead.Service())
 		}
 	}
 	return r, nil

@@ -76,7 +76,7 @@ func TestOneStatusDoesNotHoldTheOthersBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := &statuses{answers: test.answers}
 			r := &reconciler{client: statusClient{server: server}, events: new(notes)}
-			verdicts := judge([]v1alpha1.ServiceBulkhead{bulkhead("a"), bulkhead("b"), bulkhead("c")}, nil, roomy)
+			verdicts := v1alpha1.Judge([]v1alpha1.ServiceBulkhead{bulkhead("a"), bulkhead("b"), bulkhead("c")}, nil, roomy)
 			errs := r.report(t.Context(), verdicts, outcome{published: mustRender(t, verdicts).services})
 			if got := strings.Join(server.patched, " "); got != test.patched {
 				t.Errorf("patched %q, want %q", got, test.patched)
@@ -96,13 +96,13 @@ func TestEditOfAKeptEntryIsNotAccepted(t *testing.T) {
 	b, events := bulkhead("payments", invalid), &notes{}
 	pass := func() (desired rendered, todo decision, message string) {
 		current := observe(object)
-		verdicts := judge([]v1alpha1.ServiceBulkhead{b}, current.services(), current.room())
+		verdicts := v1alpha1.Judge([]v1alpha1.ServiceBulkhead{b}, current.services(), current.room())
 		desired = mustRender(t, verdicts)
 		todo = decide(current, desired)
 		next := nextStatus(verdicts[0], outcome{published: desired.services})
 		(&reconciler{events: events}).announce(verdicts[0], next)
 		b.Status = next
-		return desired, todo, verdicts[0].message
+		return desired, todo, verdicts[0].Message
 	}
 
 	if _, _, message := pass(); !strings.HasSuffix(message, "pods keep the last accepted values") {

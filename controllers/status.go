@@ -19,7 +19,7 @@ import (
 // report patches the statuses that changed. One that somebody deleted, overtook or
 // forbids does not keep the others waiting; but an API server that does not answer
 // would not answer for them either.
-func (r *reconciler) report(ctx context.Context, verdicts []verdict, after outcome) []error {
+func (r *reconciler) report(ctx context.Context, verdicts []v1alpha1.Verdict, after outcome) []error {
 	var errs []error
 	for _, v := range verdicts {
 		err := r.reportOne(ctx, v, nextStatus(v, after))
@@ -37,8 +37,8 @@ func (r *reconciler) report(ctx context.Context, verdicts []verdict, after outco
 // reportOne sends only the fields that differ, so that what a newer version of
 // the operator has put beside them survives; and the resourceVersion, because the
 // differences are to the object that the cache showed.
-func (r *reconciler) reportOne(ctx context.Context, v verdict, next v1alpha1.ServiceBulkheadStatus) error {
-	before := v.bulkhead
+func (r *reconciler) reportOne(ctx context.Context, v v1alpha1.Verdict, next v1alpha1.ServiceBulkheadStatus) error {
+	before := v.Bulkhead
 	if equality.Semantic.DeepEqual(before.Status, next) {
 		return nil
 	}
@@ -55,32 +55,32 @@ func (r *reconciler) reportOne(ctx context.Context, v verdict, next v1alpha1.Ser
 
 // announce emits an event when the reason of Ready has changed, and when it has
 // become known that somebody altered an entry which cannot be restored.
-func (r *reconciler) announce(v verdict, next v1alpha1.ServiceBulkheadStatus) {
+func (r *reconciler) announce(v v1alpha1.Verdict, next v1alpha1.ServiceBulkheadStatus) {
 	now := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady)
-	was := meta.FindStatusCondition(v.bulkhead.Status.Conditions, v1alpha1.ConditionReady)
-	if was != nil && was.Reason == now.Reason && (!v.altered || was.Message == now.Message) {
+	was := meta.FindStatusCondition(v.Bulkhead.Status.Conditions, v1alpha1.ConditionReady)
+	if was != nil && was.Reason == now.Reason && (!v.Altered || was.Message == now.Message) {
 		return
 	}
 	kind := corev1.EventTypeNormal
 	if now.Status != metav1.ConditionTrue {
 		kind = corev1.EventTypeWarning
 	}
-	r.events.Eventf(v.bulkhead, nil, kind, now.Reason, actionPublish, "%s", now.Message)
+	r.events.Eventf(v.Bulkhead, nil, kind, now.Reason, actionPublish, "%s", now.Message)
 }
 
 const actionPublish = "Publish"
 
 // nextStatus is the status that a bulkhead should have. Conditions of other
 // types stay as they are.
-func nextStatus(v verdict, after outcome) v1alpha1.ServiceBulkheadStatus {
-	next := *v.bulkhead.Status.DeepCopy()
-	next.ObservedGeneration = v.bulkhead.Generation
-	next.Service = v.bulkhead.Service()
-	if !v.altered {
+func nextStatus(v v1alpha1.Verdict, after outcome) v1alpha1.ServiceBulkheadStatus {
+	next := *v.Bulkhead.Status.DeepCopy()
+	next.ObservedGeneration = v.Bulkhead.Generation
+	next.Service = v.Bulkhead.Service()
+	if !v.Altered {
 		next.ConfigMapRef = publishedAt(v, after.published)
 	}
 	for _, condition := range conditions(v, after) {
-		condition.ObservedGeneration = v.bulkhead.Generation
+		condition.ObservedGeneration = v.Bulkhead.Generation
 		meta.SetStatusCondition(&next.Conditions, condition)
 	}
 	if meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionReady) {
@@ -91,32 +91,32 @@ func nextStatus(v verdict, after outcome) v1alpha1.ServiceBulkheadStatus {
 
 // publishedAt says where pods read the bulkhead; nil means nowhere. Where an
 // obstacle keeps the new values out, that is still where the old ones stand.
-func publishedAt(v verdict, published services) *v1alpha1.ConfigMapRef {
-	entry, ok := published[v.bulkhead.Service()]
-	if !ok || v.entry == nil {
+func publishedAt(v v1alpha1.Verdict, published services) *v1alpha1.ConfigMapRef {
+	entry, ok := published[v.Bulkhead.Service()]
+	if !ok || v.Entry == nil {
 		return nil
 	}
-	return &v1alpha1.ConfigMapRef{Name: v.bulkhead.ConfigMapName(), Revision: entry.Revision()}
+	return &v1alpha1.ConfigMapRef{Name: v.Bulkhead.ConfigMapName(), Revision: entry.Revision()}
 }
 
 // conditions are Accepted, Ready and, where it is not ready, Stalled: everything
 // that keeps a bulkhead from being ready needs a person. What passes by itself,
 // such as an API server that is away, writes no status at all.
-func conditions(v verdict, after outcome) []metav1.Condition {
+func conditions(v v1alpha1.Verdict, after outcome) []metav1.Condition {
 	accepted := metav1.Condition{
-		Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: v.reason, Message: v.message,
+		Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: v.Reason, Message: v.Message,
 	}
 	ready := metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPublished,
-		Message: fmt.Sprintf("in ConfigMap %s; pods that mount it follow within 90s", v.bulkhead.ConfigMapName()),
+		Message: fmt.Sprintf("in ConfigMap %s; pods that mount it follow within 90s", v.Bulkhead.ConfigMapName()),
 	}
-	switch entry, ok := after.published[v.bulkhead.Service()]; {
-	case !v.accepted():
+	switch entry, ok := after.published[v.Bulkhead.Service()]; {
+	case !v.Accepted():
 		accepted.Status, ready.Status = metav1.ConditionFalse, metav1.ConditionFalse
-		ready.Reason, ready.Message = v.reason, v.message
-	case !ok || entry.Revision() != v.entry.Revision():
+		ready.Reason, ready.Message = v.Reason, v.Message
+	case !ok || entry.Revision() != v.Entry.Revision():
 		ready.Status = metav1.ConditionFalse
-		ready.Reason, ready.Message = after.obstacle, obstacleMessage(after, v.bulkhead.ConfigMapName())
+		ready.Reason, ready.Message = after.obstacle, obstacleMessage(after, v.Bulkhead.ConfigMapName())
 	default:
 		return []metav1.Condition{accepted, ready}
 	}

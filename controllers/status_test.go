@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -30,11 +31,11 @@ func summary(s v1alpha1.ServiceBulkheadStatus) string {
 
 func TestNextStatus(t *testing.T) {
 	b := bulkhead("payments")
-	accepted := verdict{bulkhead: &b, entry: new(entry(25)), reason: v1alpha1.ReasonAccepted}
-	refused := func(reason string, kept bool) verdict {
-		v := verdict{bulkhead: &b, reason: reason, message: "because"}
+	accepted := v1alpha1.Verdict{Bulkhead: &b, Entry: new(entry(25)), Reason: v1alpha1.ReasonAccepted}
+	refused := func(reason string, kept bool) v1alpha1.Verdict {
+		v := v1alpha1.Verdict{Bulkhead: &b, Reason: reason, Message: "because"}
 		if kept {
-			v.entry = new(entry(7))
+			v.Entry = new(entry(7))
 		}
 		return v
 	}
@@ -42,7 +43,7 @@ func TestNextStatus(t *testing.T) {
 	at, atBefore := "service-bulkheads@"+entry(25).Revision(), "service-bulkheads@"+entry(7).Revision()
 
 	tests := map[string]struct {
-		verdict verdict
+		verdict v1alpha1.Verdict
 		after   outcome
 		want    string
 	}{
@@ -91,7 +92,7 @@ func TestNextStatus(t *testing.T) {
 // TestStatusIsQuiet: a second look at the same state changes nothing at all.
 func TestStatusIsQuiet(t *testing.T) {
 	b := bulkhead("payments")
-	v := verdict{bulkhead: &b, entry: new(entry(25)), reason: v1alpha1.ReasonAccepted}
+	v := v1alpha1.Verdict{Bulkhead: &b, Entry: new(entry(25)), Reason: v1alpha1.ReasonAccepted}
 	all := services{"payments": entry(25)}
 	b.Status = nextStatus(v, outcome{published: all})
 	if next := nextStatus(v, outcome{published: all}); !equality.Semantic.DeepEqual(b.Status, next) {
@@ -109,7 +110,7 @@ func TestTransitionTimeMovesWithTheStatusOnly(t *testing.T) {
 			metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Former", LastTransitionTime: then})
 	}
 	b.Generation = 2
-	v := verdict{bulkhead: &b, entry: new(entry(25)), reason: v1alpha1.ReasonAccepted}
+	v := v1alpha1.Verdict{Bulkhead: &b, Entry: new(entry(25)), Reason: v1alpha1.ReasonAccepted}
 
 	ready := nextStatus(v, outcome{published: services{"payments": entry(25)}})
 	for _, c := range ready.Conditions {
@@ -128,5 +129,31 @@ func TestTransitionTimeMovesWithTheStatusOnly(t *testing.T) {
 	again := nextStatus(v, outcome{published: services{"payments": entry(25)}})
 	if c := meta.FindStatusCondition(again.Conditions, v1alpha1.ConditionStalled); c != nil {
 		t.Errorf("Stalled is left over: %+v", c)
+	}
+}
+
+// TestJudgingSettles feeds a pass's outcome to the next, as the controller does:
+// the second pass must agree with the first.
+func TestJudgingSettles(t *testing.T) {
+	bulkheads := []v1alpha1.ServiceBulkhead{
+		bulkhead("a", service("payments"), younger(time.Hour)), bulkhead("b", service("payments")),
+		bulkhead("kept", invalid), bulkhead("search"), bulkhead("wrong", invalid),
+	}
+	previous := services{"kept": entry(3)}
+	first := v1alpha1.Judge(bulkheads, previous, roomy)
+	desired := mustRender(t, first)
+	for i := range bulkheads {
+		for _, v := range first {
+			if v.Bulkhead.Name == bulkheads[i].Name {
+				bulkheads[i].Status = nextStatus(v, outcome{published: desired.services})
+			}
+		}
+	}
+	second := v1alpha1.Judge(bulkheads, desired.services, roomy)
+	for i, want := range first {
+		got := second[i]
+		if got.Bulkhead.Name != want.Bulkhead.Name || got.Reason != want.Reason || !reflect.DeepEqual(got.Entry, want.Entry) {
+			t.Errorf("got  %s %s %+v\nwant %s %s %+v", got.Bulkhead.Name, got.Reason, got.Entry, want.Bulkhead.Name, want.Reason, want.Entry)
+		}
 	}
 }

@@ -69,7 +69,7 @@ type ServiceBulkheadSpec struct {
 	// Example: checkout-bulkheads
 	//
 	// +optional
-	// +kubebuilder:default=service-bulkheads
+	// +default="service-bulkheads"
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9][-a-z0-9]*-bulkheads$')",message="must be a DNS label that ends in -bulkheads, such as service-bulkheads: no bulkhead can then point the operator at another kind of ConfigMap"
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable: pods that mount the old ConfigMap would lose their protection; add a second bulkhead, roll the pods, then delete this one"
@@ -114,7 +114,7 @@ type ServiceBulkheadSpec struct {
 	// Example: Cancel
 	//
 	// +optional
-	// +kubebuilder:default=Cancel
+	// +default="Cancel"
 	OnReclaim OnReclaim `json:"onReclaim,omitempty"`
 
 	// enforcement says what happens to a call above the limit. Enforce sheds it;
@@ -123,7 +123,7 @@ type ServiceBulkheadSpec struct {
 	// Example: Shadow
 	//
 	// +optional
-	// +kubebuilder:default=Enforce
+	// +default="Enforce"
 	Enforcement Enforcement `json:"enforcement,omitempty"`
 
 	// queue lets the application hand over tasks that run as soon as there is
@@ -172,21 +172,6 @@ type Queue struct {
 
 // ServiceBulkheadStatus is what became of the bulkhead.
 type ServiceBulkheadStatus struct {
-	// observedGeneration is the metadata.generation that the rest of the status
-	// speaks about; -1 until the operator has seen the object. A smaller number
-	// than metadata.generation means that the last change is still being worked on.
-	// Example: 3
-	//
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-
-	// service is the name by which the application asks for this bulkhead:
-	// spec.service, or metadata.name where that is absent.
-	// Example: payments
-	//
-	// +optional
-	Service string `json:"service,omitempty"`
-
 	// conditions tell what became of the bulkhead. Accepted: it is part of the
 	// document that its ConfigMap carries. Ready: the ConfigMap holds it as it is
 	// now, and pods that mount it follow within 90s. Stalled is True when it waits
@@ -196,7 +181,29 @@ type ServiceBulkheadStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// observedGeneration is the metadata.generation that the rest of the status
+	// speaks about; -1 until the operator has seen the object. A smaller number
+	// than metadata.generation means that the last change is still being worked on.
+	// Example: 3
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=-1
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// service is the name by which the application asks for this bulkhead:
+	// spec.service, or metadata.name where that is absent.
+	// Example: payments
+	// ---
+	// As long as a metadata.name may be: of an object whose name breaks a newer rule,
+	// the status must still be able to say so.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Service string `json:"service,omitempty"`
 
 	// configMapRef is where the bulkhead is published. Absent, it is nowhere.
 	// Example: {name: service-bulkheads, revision: 2f6c9d0b1a7e4c35}
@@ -211,6 +218,8 @@ type ConfigMapRef struct {
 	// Example: service-bulkheads
 	//
 	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
 
 	// revision is the revision of this bulkhead's entry in the document: it
@@ -218,6 +227,8 @@ type ConfigMapRef struct {
 	// Example: 2f6c9d0b1a7e4c35
 	//
 	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
 	Revision string `json:"revision,omitempty"`
 }
 
@@ -243,18 +254,27 @@ type ConfigMapRef struct {
 // +kubebuilder:validation:XValidation:rule="has(self.spec.service) || (self.metadata.name.size() <= 63 && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$'))",fieldPath=".spec.service",reason=FieldValueRequired,message="metadata.name cannot stand in for it: it is not a DNS label of at most 63 characters"
 // +kubebuilder:validation:XValidation:rule="(has(self.spec.service) ? self.spec.service : self.metadata.name) == (has(oldSelf.spec.service) ? oldSelf.spec.service : oldSelf.metadata.name)",fieldPath=".spec.service",message="is immutable: running pods that ask for the old name would lose their protection; add a second bulkhead, roll the pods, then delete this one"
 type ServiceBulkhead struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is that of every Kubernetes object.
+	//
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the bulkhead as it should be.
+	// spec is the bulkhead as it should be: how many calls to one service each
+	// process of the application may have in flight, how long one more may wait, and
+	// when a slot counts as abandoned. limit and reclaimAfter are required.
+	// Example: {service: payments, limit: 25, maxWait: 50ms, reclaimAfter: 30s}
 	//
 	// +required
 	Spec ServiceBulkheadSpec `json:"spec,omitzero"`
 
-	// status is what became of it. Only the operator writes it.
+	// status is what became of the bulkhead: whether and where pods can read it. Only
+	// the operator writes it.
+	// Example: {observedGeneration: 3, service: payments, conditions: [{type: Ready, status: "True"}]}
 	//
 	// +optional
-	// +kubebuilder:default={"observedGeneration":-1}
+	// +default={"observedGeneration":-1}
 	Status ServiceBulkheadStatus `json:"status,omitzero"`
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/servicebulkhead/servicebulkhead/pkg/bulkheadconfig"
@@ -46,31 +47,50 @@ const (
 // It is for objects that were stored before a rule existed, and for whoever has
 // no API server. What only a change can break (spec.service and
 // spec.configMapName are immutable) is left to the API server.
-func Validate(b *ServiceBulkhead) field.ErrorList {
+func Validate(b *ServiceBulkhead) field.ErrorList { return validate(b, nil) }
+
+// validate judges b. What was written counts as present although b does not show
+// it, and is what the errors quote.
+func validate(b *ServiceBulkhead, w written) field.ErrorList {
 	path, spec := field.NewPath("spec"), &b.Spec
-	return slices.Concat(
-		validateService(path.Child("service"), b),
-		validateConfigMapName(path.Child("configMapName"), spec.ConfigMapName),
+	errs := slices.Concat(
+		validateService(path.Child("service"), b, w),
+		validateConfigMapName(path.Child("configMapName"), spec.ConfigMapName, w),
 		validateLimit(path.Child("limit"), spec.Limit),
-		validateTimes(path, spec),
-		validateWord(path.Child("onReclaim"), spec.OnReclaim, OnReclaimCancel, OnReclaimRelease),
-		validateWord(path.Child("enforcement"), spec.Enforcement, EnforcementEnforce, EnforcementShadow),
-		validateQueue(path.Child("queue"), spec.Queue),
+		validateTimes(path, spec, w),
+		validateWord(path.Child("onReclaim"), w, spec.OnReclaim, OnReclaimCancel, OnReclaimRelease),
+		validateWord(path.Child("enforcement"), w, spec.Enforcement, EnforcementEnforce, EnforcementShadow),
+		validateQueue(path.Child("queue"), spec.Queue, w),
 	)
+	for _, err := range errs {
+		if value, ok := w[err.Field]; ok {
+			err.BadValue = value
+		}
+	}
+	return errs
 }
 
-func validateService(path *field.Path, b *ServiceBulkhead) field.ErrorList {
-	if b.Spec.Service != "" {
+func validateService(path *field.Path, b *ServiceBulkhead, w written) field.ErrorList {
+	if b.Spec.Service != "" || w.has(path) {
 		return validateText(path, b.Spec.Service, maxLabelLength, isDNSLabel, badService)
 	}
-	if len(b.Name) > maxLabelLength || !isDNSLabel(b.Name) {
+	if name := nameOf(b.ObjectMeta); len(name) > maxLabelLength || !isDNSLabel(name) {
 		return field.ErrorList{field.Required(path, needsService)}
 	}
 	return nil
 }
 
-func validateConfigMapName(path *field.Path, name string) field.ErrorList {
-	if name == "" {
+// nameOf returns a bulkhead's name, or one such as the API server generates.
+func nameOf(meta metav1.ObjectMeta) string {
+	const generated, length = "bcdfg", 63
+	if meta.Name != "" || meta.GenerateName == "" {
+		return meta.Name
+	}
+	return meta.GenerateName[:min(len(meta.GenerateName), length-len(generated))] + generated
+}
+
+func validateConfigMapName(path *field.Path, name string, w written) field.ErrorList {
+	if name == "" && !w.has(path) {
 		return nil // the schema's default
 	}
 	return validateText(path, name, maxLabelLength, isConfigMapName, badConfigMapName)
@@ -83,44 +103,45 @@ func validateLimit(path *field.Path, limit *int32) field.ErrorList {
 	return validateRange(path, *limit, 0)
 }
 
-func validateQueue(path *field.Path, queue *Queue) field.ErrorList {
+func validateQueue(path *field.Path, queue *Queue, w written) field.ErrorList {
 	if queue == nil {
 		return nil
 	}
+	capacity, maxConcurrency := path.Child("capacity"), path.Child("maxConcurrency")
 	var errs field.ErrorList
-	if queue.Capacity == 0 {
-		errs = append(errs, field.Required(path.Child("capacity"), ""))
+	if queue.Capacity == 0 && !w.has(capacity) {
+		errs = append(errs, field.Required(capacity, ""))
 	} else {
-		errs = append(errs, validateRange(path.Child("capacity"), queue.Capacity, 1)...)
+		errs = append(errs, validateRange(capacity, queue.Capacity, 1)...)
 	}
-	if queue.MaxConcurrency != 0 {
-		errs = append(errs, validateRange(path.Child("maxConcurrency"), queue.MaxConcurrency, 1)...)
+	if queue.MaxConcurrency != 0 || w.has(maxConcurrency) {
+		errs = append(errs, validateRange(maxConcurrency, queue.MaxConcurrency, 1)...)
 	}
 	return errs
 }
 
 // validateTimes checks the durations. Whether reclaimAfter is longer than maxWait
 // is asked only when each is right by itself, so that one mistake is told once.
-func validateTimes(path *field.Path, spec *ServiceBulkheadSpec) field.ErrorList {
+func validateTimes(path *field.Path, spec *ServiceBulkheadSpec, w written) field.ErrorList {
 	errs := slices.Concat(
-		validateDuration(path.Child("maxWait"), spec.MaxWait, 0, time.Minute, badMaxWait),
-		validateReclaimAfter(path.Child("reclaimAfter"), spec.ReclaimAfter),
+		validateDuration(path.Child("maxWait"), spec.MaxWait, w, 0, time.Minute, badMaxWait),
+		validateReclaimAfter(path.Child("reclaimAfter"), spec.ReclaimAfter, w),
 	)
 	if len(errs) == 0 && spec.MaxWait != "" && spec.ReclaimAfter.valid() <= spec.MaxWait.valid() {
 		errs = append(errs, field.Invalid(path.Child("reclaimAfter"), field.OmitValueType{}, shortReclaim))
 	}
-	return append(errs, validateDuration(path.Child("drainTimeout"), spec.DrainTimeout, 0, 10*time.Minute, badDrainTimeout)...)
+	return append(errs, validateDuration(path.Child("drainTimeout"), spec.DrainTimeout, w, 0, 10*time.Minute, badDrainTimeout)...)
 }
 
-func validateReclaimAfter(path *field.Path, d Duration) field.ErrorList {
-	if d == "" {
+func validateReclaimAfter(path *field.Path, d Duration, w written) field.ErrorList {
+	if d == "" && !w.has(path) {
 		return field.ErrorList{field.Required(path, "")}
 	}
-	return validateDuration(path, d, time.Millisecond, 24*time.Hour, badReclaimAfter)
+	return validateDuration(path, d, w, time.Millisecond, 24*time.Hour, badReclaimAfter)
 }
 
-func validateDuration(path *field.Path, d Duration, least, most time.Duration, outOfBounds string) field.ErrorList {
-	if d == "" {
+func validateDuration(path *field.Path, d Duration, w written, least, most time.Duration, outOfBounds string) field.ErrorList {
+	if d == "" && !w.has(path) {
 		return nil
 	}
 	if errs := validateText(path, string(d), maxDurationLength, isDuration, badDuration); len(errs) > 0 {
@@ -159,8 +180,8 @@ func validateRange(path *field.Path, n, least int32) field.ErrorList {
 	return nil
 }
 
-func validateWord[T ~string](path *field.Path, word T, known ...T) field.ErrorList {
-	if word == "" || slices.Contains(known, word) {
+func validateWord[T ~string](path *field.Path, w written, word T, known ...T) field.ErrorList {
+	if word == "" && !w.has(path) || slices.Contains(known, word) {
 		return nil // absent: the schema's default
 	}
 	return field.ErrorList{field.NotSupported(path, word, known)}

@@ -47,7 +47,7 @@ func TestImportsOfTheAPI(t *testing.T) {
 	paths := list(t, filepath.Join(root, "api"), "-f", `{{join .Imports "\n"}}`, "./...")
 	standard := list(t, root, "std")
 	complain(t, paths, func(path string) bool {
-		return slices.Contains(standard, path) || within("k8s.io/apimachinery", module+"/api", module+"/pkg/bulkheadconfig")(path)
+		return slices.Contains(standard, path) || within("k8s.io/apimachinery", "sigs.k8s.io/json", module+"/api", module+"/pkg/bulkheadconfig")(path)
 	})
 }
 

@@ -1,7 +1,7 @@
 // Copyright The ServiceBulkhead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controllers
+package v1alpha1
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
 	"github.com/servicebulkhead/servicebulkhead/pkg/bulkheadconfig"
 )
 
@@ -17,8 +16,8 @@ import (
 // stays, with its old values where the new ones are too long; newcomers are let
 // in by age, then by name. Nearly always everything fits, and the verdicts are
 // returned as they came.
-func fit(verdicts []verdict, previous services, room int) []verdict {
-	all := collect(verdicts)
+func fit(verdicts []Verdict, previous services, room int) []Verdict {
+	all := Collect(verdicts)
 	if len(all) <= bulkheadconfig.MaxServices && encodedLen(all) <= room {
 		return verdicts
 	}
@@ -33,10 +32,10 @@ func fit(verdicts []verdict, previous services, room int) []verdict {
 }
 
 // full is the verdict on a bulkhead that there is no room for.
-func full(v verdict, before *bulkheadconfig.Service, fault string) verdict {
-	v.entry = before
-	if v.accepted() { // an invalid bulkhead has a more useful thing to say
-		v.reason, v.message = v1alpha1.ReasonDocumentFull, fault
+func full(v Verdict, before *bulkheadconfig.Service, fault string) Verdict {
+	v.Entry = before
+	if v.Accepted() { // an invalid bulkhead has a more useful thing to say
+		v.Reason, v.Message = ReasonDocumentFull, fault
 	}
 	return v
 }
@@ -48,19 +47,19 @@ type change struct {
 	name   string
 	before *bulkheadconfig.Service // nil for a newcomer
 	cost   int                     // bytes that the document grows by
-	age    *v1alpha1.ServiceBulkhead
+	age    *ServiceBulkhead
 }
 
 // changes lists them in the order in which they are let in: first those that
 // make room, then those of bulkheads that are in, then newcomers.
-func changes(verdicts []verdict, previous services) []change {
+func changes(verdicts []Verdict, previous services) []change {
 	var list []change
 	for i, v := range verdicts {
-		if v.entry == nil {
+		if v.Entry == nil {
 			continue
 		}
-		c := change{index: i, name: v.bulkhead.Service(), age: v.bulkhead}
-		c.cost = entryLen(c.name, *v.entry)
+		c := change{index: i, name: v.Bulkhead.Service(), age: v.Bulkhead}
+		c.cost = entryLen(c.name, *v.Entry)
 		if before, ok := previous[c.name]; ok {
 			c.before = &before
 			c.cost -= entryLen(c.name, before)
@@ -95,11 +94,11 @@ type ledger struct {
 
 // newLedger starts with what stays of the document: the old entries of the
 // services that some bulkhead still wants.
-func newLedger(verdicts []verdict, previous services, room int) *ledger {
+func newLedger(verdicts []Verdict, previous services, room int) *ledger {
 	book := &ledger{bytes: frameLen(), room: room}
 	for _, v := range verdicts {
-		name := v.bulkhead.Service()
-		if before, ok := previous[name]; ok && v.entry != nil {
+		name := v.Bulkhead.Service()
+		if before, ok := previous[name]; ok && v.Entry != nil {
 			book.entries++
 			book.bytes += entryLen(name, before)
 		}
@@ -124,12 +123,12 @@ func (l *ledger) admit(c change) (fault string) {
 	return ""
 }
 
-// collect gathers what the document is to hold.
-func collect(verdicts []verdict) services {
+// Collect gathers what the document is to hold, by service.
+func Collect(verdicts []Verdict) map[string]bulkheadconfig.Service {
 	all := services{}
 	for _, v := range verdicts {
-		if v.entry != nil {
-			all[v.bulkhead.Service()] = *v.entry
+		if v.Entry != nil {
+			all[v.Bulkhead.Service()] = *v.Entry
 		}
 	}
 	return all

@@ -1,19 +1,18 @@
 // Copyright The ServiceBulkhead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controllers
+package v1alpha1
 
 import (
 	"cmp"
 	"fmt"
 
-	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
 	"github.com/servicebulkhead/servicebulkhead/pkg/bulkheadconfig"
 )
 
 // claim is a bulkhead that asks for its service's place in the document.
 type claim struct {
-	bulkhead *v1alpha1.ServiceBulkhead
+	bulkhead *ServiceBulkhead
 	service  string
 	rank     rank
 	// entry is what the document is to hold should the claim win; nil means
@@ -54,7 +53,7 @@ const (
 // that by hand. The values that were last accepted then exist nowhere, and of what
 // is left a limit that a person has typed is the safest: without an entry the
 // service would fall to whatever its pods do with services that nobody declared.
-func newClaim(b *v1alpha1.ServiceBulkhead, previous services) claim {
+func newClaim(b *ServiceBulkhead, previous services) claim {
 	c := claim{bulkhead: b, service: b.Service()}
 	kept, known := previous[c.service]
 	c.entry, c.fault = entryOf(b)
@@ -81,8 +80,8 @@ func newClaim(b *v1alpha1.ServiceBulkhead, previous services) claim {
 // entryOf converts a valid bulkhead, or says what is wrong with it. Admission
 // has checked the same rules; only an object that was stored before a rule
 // existed fails here.
-func entryOf(b *v1alpha1.ServiceBulkhead) (entry *bulkheadconfig.Service, fault string) {
-	e, err := v1alpha1.Entry(b)
+func entryOf(b *ServiceBulkhead) (entry *bulkheadconfig.Service, fault string) {
+	e, err := Entry(b)
 	if err != nil {
 		return nil, err.Error()
 	}
@@ -101,42 +100,42 @@ func (c claim) compare(other claim) int {
 	)
 }
 
-func (c claim) won() verdict {
+func (c claim) won() Verdict {
 	if c.fault != "" {
 		return c.kept()
 	}
-	return verdict{
-		bulkhead: c.bulkhead,
-		entry:    c.entry,
-		reason:   v1alpha1.ReasonAccepted,
-		message:  fmt.Sprintf("valid, and service %s is its own", c.service),
+	return Verdict{
+		Bulkhead: c.bulkhead,
+		Entry:    c.entry,
+		Reason:   ReasonAccepted,
+		Message:  fmt.Sprintf("valid, and service %s is its own", c.service),
 	}
 }
 
-func (c claim) lostTo(winner claim) verdict {
+func (c claim) lostTo(winner claim) Verdict {
 	if c.fault != "" {
-		return verdict{bulkhead: c.bulkhead, reason: v1alpha1.ReasonInvalid, message: c.fault}
+		return Verdict{Bulkhead: c.bulkhead, Reason: ReasonInvalid, Message: c.fault}
 	}
-	return verdict{
-		bulkhead: c.bulkhead,
-		reason:   v1alpha1.ReasonServiceConflict,
-		message: fmt.Sprintf("service %s belongs to ServiceBulkhead %s in ConfigMap %s: delete one of the two",
+	return Verdict{
+		Bulkhead: c.bulkhead,
+		Reason:   ReasonServiceConflict,
+		Message: fmt.Sprintf("service %s belongs to ServiceBulkhead %s in ConfigMap %s: delete one of the two",
 			c.service, winner.bulkhead.Name, c.bulkhead.ConfigMapName()),
 	}
 }
 
 // kept is the verdict on an invalid bulkhead that has its service to itself.
-func (c claim) kept() verdict {
-	v := verdict{
-		bulkhead: c.bulkhead, entry: c.entry, altered: c.altered,
-		reason: v1alpha1.ReasonInvalid, message: c.fault,
+func (c claim) kept() Verdict {
+	v := Verdict{
+		Bulkhead: c.bulkhead, Entry: c.entry, Altered: c.altered,
+		Reason: ReasonInvalid, Message: c.fault,
 	}
 	switch {
 	case c.altered:
-		v.message += fmt.Sprintf("; pods keep what the document holds, which is not what was last accepted (revision %s): "+
+		v.Message += fmt.Sprintf("; pods keep what the document holds, which is not what was last accepted (revision %s): "+
 			"somebody changed it, and the old values are lost", c.bulkhead.Status.ConfigMapRef.Revision)
 	case c.entry != nil:
-		v.message += "; pods keep the last accepted values"
+		v.Message += "; pods keep the last accepted values"
 	}
 	return v
 }

@@ -1,7 +1,7 @@
 // Copyright The ServiceBulkhead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controllers
+package v1alpha1
 
 import (
 	"fmt"
@@ -12,28 +12,27 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
 	"github.com/servicebulkhead/servicebulkhead/pkg/bulkheadconfig"
 )
 
 // TestDocumentHoldsSoManyBulkheads: what is in stays, the oldest newcomers follow.
 func TestDocumentHoldsSoManyBulkheads(t *testing.T) {
-	var bulkheads []v1alpha1.ServiceBulkhead
+	var bulkheads []ServiceBulkhead
 	previous := services{"last": entry(25)}
 	for i := range bulkheadconfig.MaxServices {
 		bulkheads = append(bulkheads, bulkhead(fmt.Sprintf("s%03d", i), younger(time.Duration(i)*time.Second)))
 	}
 	bulkheads = append(bulkheads, bulkhead("last", younger(time.Hour), published))
 
-	verdicts := judge(bulkheads, previous, roomy)
-	left := slices.DeleteFunc(slices.Clone(verdicts), verdict.accepted)
+	verdicts := Judge(bulkheads, previous, roomy)
+	left := slices.DeleteFunc(slices.Clone(verdicts), Verdict.Accepted)
 	if got, want := judged(left), []string{"s511 DocumentFull"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if !strings.Contains(left[0].message, "holds 512 bulkheads") {
-		t.Errorf("got %q, want the number in it", left[0].message)
+	if !strings.Contains(left[0].Message, "holds 512 bulkheads") {
+		t.Errorf("got %q, want the number in it", left[0].Message)
 	}
-	if n := len(mustRender(t, verdicts).services); n != bulkheadconfig.MaxServices {
+	if n := len(Collect(verdicts)); n != bulkheadconfig.MaxServices {
 		t.Errorf("document holds %d, want %d", n, bulkheadconfig.MaxServices)
 	}
 }
@@ -43,48 +42,48 @@ func TestO12DocumentHoldsSoManyBytes(t *testing.T) {
 	two := services{"a": entry(25), "b": entry(25)}
 	room := encodedLen(two)
 	tests := map[string]struct {
-		bulkheads []v1alpha1.ServiceBulkhead
+		bulkheads []ServiceBulkhead
 		room      int
 		want      []string
 	}{
 		"exactly full": {
-			bulkheads: []v1alpha1.ServiceBulkhead{bulkhead("a", published), bulkhead("b", published)},
+			bulkheads: []ServiceBulkhead{bulkhead("a", published), bulkhead("b", published)},
 			room:      room, want: []string{"a Accepted 25", "b Accepted 25"},
 		},
 		"a newcomer stays out": {
-			bulkheads: []v1alpha1.ServiceBulkhead{bulkhead("0"), bulkhead("a", published), bulkhead("b", published)},
+			bulkheads: []ServiceBulkhead{bulkhead("0"), bulkhead("a", published), bulkhead("b", published)},
 			room:      room, want: []string{"0 DocumentFull", "a Accepted 25", "b Accepted 25"},
 		},
 		"one that grows keeps its old values": {
-			bulkheads: []v1alpha1.ServiceBulkhead{bulkhead("a", published, queued, limit(7)), bulkhead("b", published)},
+			bulkheads: []ServiceBulkhead{bulkhead("a", published, queued, limit(7)), bulkhead("b", published)},
 			room:      room, want: []string{"a DocumentFull 25", "b Accepted 25"},
 		},
 		"unless another shrinks": {
-			bulkheads: []v1alpha1.ServiceBulkhead{bulkhead("a", published, limit(250)), bulkhead("b", published, limit(5))},
+			bulkheads: []ServiceBulkhead{bulkhead("a", published, limit(250)), bulkhead("b", published, limit(5))},
 			room:      room, want: []string{"a Accepted 250", "b Accepted 5"},
 		},
 		"one that leaves makes room": {
-			bulkheads: []v1alpha1.ServiceBulkhead{bulkhead("a", published), bulkhead("c")},
+			bulkheads: []ServiceBulkhead{bulkhead("a", published), bulkhead("c")},
 			room:      room, want: []string{"a Accepted 25", "c Accepted 25"},
 		},
 		"a short one fits where a long one does not": {
-			bulkheads: []v1alpha1.ServiceBulkhead{
+			bulkheads: []ServiceBulkhead{
 				bulkhead("a", published), bulkhead("long", queued), bulkhead("z", younger(time.Hour)),
 			},
 			room: room, want: []string{"a Accepted 25", "long DocumentFull", "z Accepted 25"},
 		},
 		"an invalid one says what is wrong with it": {
-			bulkheads: []v1alpha1.ServiceBulkhead{bulkhead("0"), bulkhead("a", published, invalid), bulkhead("b", published)},
+			bulkheads: []ServiceBulkhead{bulkhead("0"), bulkhead("a", published, invalid), bulkhead("b", published)},
 			room:      room, want: []string{"0 DocumentFull", "a Invalid 25", "b Accepted 25"},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			verdicts := judge(test.bulkheads, two, test.room)
+			verdicts := Judge(test.bulkheads, two, test.room)
 			if got := judged(verdicts); !slices.Equal(got, test.want) {
 				t.Errorf("got  %q\nwant %q", got, test.want)
 			}
-			if n := len(mustRender(t, verdicts).text); n > test.room {
+			if n := len(mustEncode(t, Collect(verdicts))); n > test.room {
 				t.Errorf("document has %d bytes, room for %d", n, test.room)
 			}
 		})
@@ -94,10 +93,10 @@ func TestO12DocumentHoldsSoManyBytes(t *testing.T) {
 // TestDocumentFullTellsTheSize is what a person needs to act on it.
 func TestDocumentFullTellsTheSize(t *testing.T) {
 	in := services{"a": entry(25)}
-	verdicts := judge([]v1alpha1.ServiceBulkhead{bulkhead("a", published), bulkhead("b")}, in, encodedLen(in)+1)
+	verdicts := Judge([]ServiceBulkhead{bulkhead("a", published), bulkhead("b")}, in, encodedLen(in)+1)
 	want := fmt.Sprintf("the document has %d bytes and %d more do not fit into %d",
 		encodedLen(in), entryLen("b", entry(25)), encodedLen(in)+1)
-	if got := verdicts[1].message; !strings.HasPrefix(got, want) {
+	if got := verdicts[1].Message; !strings.HasPrefix(got, want) {
 		t.Errorf("got %q, want %q at its start", got, want)
 	}
 }
@@ -121,7 +120,7 @@ func TestLedgerIsExact(t *testing.T) {
 func TestFitKeepsWhatIsIn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z]{1,9}`), 1, 12, rapid.ID[string]).Draw(t, "names")
-		previous, bulkheads := services{}, []v1alpha1.ServiceBulkhead{}
+		previous, bulkheads := services{}, []ServiceBulkhead{}
 		for _, name := range names {
 			options := []option{limit(rapid.Int32Range(0, 65536).Draw(t, "limit"))}
 			if rapid.Bool().Draw(t, "queued") {
@@ -134,7 +133,7 @@ func TestFitKeepsWhatIsIn(t *testing.T) {
 			bulkheads = append(bulkheads, bulkhead(name, options...))
 		}
 		room := encodedLen(previous) + rapid.IntRange(0, 1500).Draw(t, "room")
-		after := collect(judge(bulkheads, previous, room))
+		after := Collect(Judge(bulkheads, previous, room))
 		if n := encodedLen(after); n > room {
 			t.Fatalf("document has %d bytes, room for %d", n, room)
 		}
