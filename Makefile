@@ -42,8 +42,9 @@ cluster: ## Run a local control plane, without nodes, until Ctrl-C, and say how 
 	@go build -o bin/cluster ./hack/cluster && exec bin/cluster
 
 .PHONY: build
-build: ## Build the operator: bin/operator.
+build: ## Build the operator and the kubectl plugin: bin/operator, bin/kubectl-bulkhead.
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/operator ./cmd/operator
+	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/kubectl-bulkhead ./cmd/kubectl-bulkhead
 
 ##@ Check
 .PHONY: test
@@ -61,8 +62,9 @@ test-plane: ## Run the operator's tests, and those of the local control plane th
 	assets=$$(go run ./hack/cluster assets); KUBEBUILDER_ASSETS=$$assets go test -race -count=1 -timeout 20m ./...
 
 .PHONY: lint
-lint: ## Run the linters of .golangci.yml over every module.
+lint: ## Run the linters of .golangci.yml over every module, and kube-api-linter over the API's types.
 	@$(call each,$(MODULES),$(TOOL) golangci-lint run ./...)
+	@$(call in,api,$(TOOL) golangci-lint-kube-api-linter run -c $(CURDIR)/.golangci.api.yml ./v1alpha1)
 
 .PHONY: verify
 verify: ## Fail when generated files, go.mod files or the formatting are stale, or go vet complains.
