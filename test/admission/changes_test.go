@@ -16,13 +16,6 @@ import (
 	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
 )
 
-const (
-	serviceIsImmutable = "is immutable: running pods that ask for the old name would lose their protection; " +
-		"add a second bulkhead, roll the pods, then delete this one"
-	configMapNameIsImmutable = "is immutable: pods that mount the old ConfigMap would lose their protection; " +
-		"add a second bulkhead, roll the pods, then delete this one"
-)
-
 var _ = Describe("Of an existing bulkhead, the API server", func() {
 	create := func(ctx context.Context, name string, extra map[string]any) *unstructured.Unstructured {
 		GinkgoHelper()
@@ -49,24 +42,12 @@ var _ = Describe("Of an existing bulkhead, the API server", func() {
 		Expect(u.Object["status"]).To(Equal(map[string]any{"observedGeneration": int64(-1)}))
 	})
 
-	DescribeTable("refuses to change what is immutable",
-		func(ctx context.Context, before map[string]any, patch string, want []refusal) {
-			create(ctx, "immutable", before)
-			expectRefusals(merge(ctx, "immutable", patch), want)
-		},
-		Entry("a service", map[string]any{"service": "a"}, `{"spec":{"service":"b"}}`,
-			[]refusal{{"spec.service", "Invalid value: " + serviceIsImmutable}}),
-		Entry("a service that was implied", nil, `{"spec":{"service":"b"}}`,
-			[]refusal{{"spec.service", "Invalid value: " + serviceIsImmutable}}),
-		Entry("a service, by leaving it out", map[string]any{"service": "a"}, `{"spec":{"service":null}}`,
-			[]refusal{{"spec.service", "Invalid value: " + serviceIsImmutable}}),
-		Entry("a ConfigMap", map[string]any{"configMapName": "a-bulkheads"}, `{"spec":{"configMapName":"b-bulkheads"}}`,
-			[]refusal{{"spec.configMapName", `Invalid value: "b-bulkheads": ` + configMapNameIsImmutable}}),
-		Entry("a ConfigMap that was implied", nil, `{"spec":{"configMapName":"b-bulkheads"}}`,
-			[]refusal{{"spec.configMapName", `Invalid value: "b-bulkheads": ` + configMapNameIsImmutable}}),
-		Entry("a ConfigMap, by leaving it out", map[string]any{"configMapName": "a-bulkheads"}, `{"spec":{"configMapName":null}}`,
-			[]refusal{{"spec.configMapName", `Invalid value: "service-bulkheads": ` + configMapNameIsImmutable}}),
-	)
+	for _, row := range immutable {
+		It("refuses to change "+row.what, func(ctx context.Context) {
+			create(ctx, "payments", row.before)
+			expectRefusals(merge(ctx, "payments", row.patch), []refusal{{row.field, row.message}})
+		})
+	}
 
 	DescribeTable("lets implied names be written out, and left out again",
 		func(ctx context.Context, before map[string]any, patch string) {
@@ -114,3 +95,46 @@ var _ = Describe("Of an existing bulkhead, the API server", func() {
 		Expect(write().GetResourceVersion()).To(Equal(first.GetResourceVersion()))
 	})
 })
+
+// forbiddenChange is one that only shows beside what was there before.
+type forbiddenChange struct {
+	what           string
+	before         map[string]any
+	patch          string
+	field, message string
+}
+
+const (
+	serviceIsImmutable = "is immutable: running pods that ask for the old name would lose their protection; " +
+		"add a second bulkhead, roll the pods, then delete this one"
+	configMapNameIsImmutable = "is immutable: pods that mount the old ConfigMap would lose their protection; " +
+		"add a second bulkhead, roll the pods, then delete this one"
+)
+
+// immutable is a table for the specs above and for the reference in docs.
+var immutable = []forbiddenChange{
+	{
+		"a service", map[string]any{"service": "a"}, `{"spec":{"service":"b"}}`,
+		"spec.service", "Invalid value: " + serviceIsImmutable,
+	},
+	{
+		"a service that was implied", nil, `{"spec":{"service":"b"}}`,
+		"spec.service", "Invalid value: " + serviceIsImmutable,
+	},
+	{
+		"a service, by leaving it out", map[string]any{"service": "a"}, `{"spec":{"service":null}}`,
+		"spec.service", "Invalid value: " + serviceIsImmutable,
+	},
+	{
+		"a ConfigMap's name", map[string]any{"configMapName": "a-bulkheads"}, `{"spec":{"configMapName":"b-bulkheads"}}`,
+		"spec.configMapName", `Invalid value: "b-bulkheads": ` + configMapNameIsImmutable,
+	},
+	{
+		"a ConfigMap's name that was implied", nil, `{"spec":{"configMapName":"b-bulkheads"}}`,
+		"spec.configMapName", `Invalid value: "b-bulkheads": ` + configMapNameIsImmutable,
+	},
+	{
+		"a ConfigMap's name, by leaving it out", map[string]any{"configMapName": "a-bulkheads"}, `{"spec":{"configMapName":null}}`,
+		"spec.configMapName", `Invalid value: "service-bulkheads": ` + configMapNameIsImmutable,
+	},
+}

@@ -19,7 +19,7 @@ var _ = Describe("With kubectl", func() {
 	DescribeTable("applying the samples twice changes nothing",
 		func(ctx context.Context, flags ...string) {
 			apply := append([]string{"apply", "-f", samplesDir}, flags...)
-			// Without a controller manager a namespace would never go: only the bulkheads do.
+			// The namespace stays: that it is there already is no change either.
 			DeferCleanup(func(ctx context.Context) { kubectl(ctx, "delete", "-n", "shop", "sbh", "--all") })
 			state := func() string {
 				return kubectl(ctx, "get", "-n", "shop", "sbh", "-o",
@@ -45,12 +45,10 @@ var _ = Describe("With kubectl", func() {
 	})
 
 	It("a refusal reads well", func(ctx context.Context) {
-		manifest := GinkgoT().TempDir() + "/wrong.yaml"
-		Expect(os.WriteFile(manifest, []byte("apiVersion: servicebulkhead.io/v1alpha1\nkind: ServiceBulkhead\n"+
-			"metadata: {name: wrong}\nspec: {limit: 1, maxWait: 5m, reclaimAfter: 30s}\n"), 0o600)).To(Succeed())
+		manifest := writeManifest("{limit: 1, maxWait: 5m, reclaimAfter: 30s}")
 		output, err := plane.KubectlCommand(ctx, "apply", "-f", manifest).CombinedOutput()
 		Expect(err).To(HaveOccurred())
-		Expect(string(output)).To(Equal(`The ServiceBulkhead "wrong" is invalid: spec.maxWait: Invalid value: "5m": ` +
+		Expect(string(output)).To(Equal(`The ServiceBulkhead "payments" is invalid: spec.maxWait: Invalid value: "5m": ` +
 			"must be at most 60s: an unbounded wait is the pile-up that a bulkhead exists to prevent\n"))
 	})
 
@@ -62,6 +60,16 @@ var _ = Describe("With kubectl", func() {
 		Expect(columns(kubectl(ctx, "get", "-n", "shop", "sbh"))).To(Equal(narrow))
 		Expect(columns(kubectl(ctx, "get", "-n", "shop", "sbh", "-o", "wide"))).To(Equal(slices.Insert(slices.Clone(narrow), 7, "REASON")))
 		Expect(kubectl(ctx, "get", "-n", "shop", "resilience", "-o", "name")).To(ContainSubstring("servicebulkhead.servicebulkhead.io/payments"))
+	})
+
+	It("explain lists every field", func(ctx context.Context) {
+		text := kubectl(ctx, "explain", "servicebulkhead.spec", "--recursive")
+		for _, field := range []string{
+			"configMapName", "drainTimeout", "enforcement", "limit", "maxWait", "onReclaim", "queue", "capacity", "maxConcurrency",
+			"reclaimAfter", "service",
+		} {
+			Expect(text).To(MatchRegexp(`(?m)^ +` + field + `\t<\w+>`))
+		}
 	})
 
 	It("explain has a text and an example for every field", func(ctx context.Context) {

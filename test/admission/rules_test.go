@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 
@@ -16,9 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/yaml"
 
 	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
 )
@@ -74,7 +71,7 @@ func refusalsOf(errs field.ErrorList) (out []refusal) {
 
 // tryToCreate asks the API server without leaving anything behind.
 func tryToCreate(ctx context.Context, u *unstructured.Unstructured) error {
-	_, err := bulkheads.Create(ctx, u, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	_, err := bulkheads.Create(ctx, u, metav1.CreateOptions{DryRun: dryRun})
 	return err
 }
 
@@ -89,52 +86,45 @@ func expectRefusals(err error, want []refusal) {
 }
 
 var _ = Describe("The API server, alone", func() {
-	It("has the rules of the table, and Validate agrees with it", func(ctx context.Context) {
-		text, err := os.ReadFile(rulesFile)
-		Expect(err).NotTo(HaveOccurred())
-		var rules []rule
-		Expect(yaml.UnmarshalStrict(text, &rules)).To(Succeed())
-		Expect(rules).NotTo(BeEmpty())
-		for _, row := range rules {
+	It("D3: has the rules of the table, negative durations among them, and Validate agrees with it", func(ctx context.Context) {
+		for _, row := range readTable[rule](rulesFile) {
 			By(row.Case)
 			expectRefusals(tryToCreate(ctx, row.object()), row.refusals())
 
-			var typed v1alpha1.ServiceBulkhead
-			Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(row.object().Object, &typed)).To(Succeed())
-			Expect(refusalsOf(v1alpha1.Validate(&typed))).To(Equal(row.refusals()), row.Case)
+			Expect(refusalsOf(v1alpha1.Validate(typed(row.object())))).To(Equal(row.refusals()), row.Case)
 		}
 	})
 
-	// What the Go types cannot hold, or hold like an absent field.
-	DescribeTable("refuses what has no type of ours",
-		func(ctx context.Context, path string, value any, message string) {
-			spec := map[string]any{"limit": int64(1), "reclaimAfter": "30s"}
-			Expect(unstructured.SetNestedField(spec, value, strings.Split(path, ".")[1:]...)).To(Succeed())
-			expectRefusals(tryToCreate(ctx, object("payments", spec)), []refusal{{path, message}})
-		},
-		Entry("a bare 0 for a duration", "spec.maxWait", int64(0),
-			`Invalid value: "integer": spec.maxWait in body must be of type string: "integer"`),
-		Entry("a bare number for a duration", "spec.reclaimAfter", int64(30),
-			`Invalid value: "integer": spec.reclaimAfter in body must be of type string: "integer"`),
-		Entry("an empty duration", "spec.maxWait", "",
-			`Invalid value: "": must be a duration such as 50ms, 30s or 1m30s: one to four whole numbers, each with its unit h, m, s or ms; `+
-				`no sign, no fraction, no days, and 0 needs a unit too (0s)`),
-		Entry("an empty service", "spec.service", "",
-			`Invalid value: "": must be a DNS label: lower-case letters, digits and '-', with a letter or digit at both ends`),
-		Entry("a limit in quotes", "spec.limit", "25",
-			`Invalid value: "string": spec.limit in body must be of type integer: "string"`),
-		Entry("half a slot", "spec.limit", 2.5,
-			`Invalid value: "number": spec.limit in body must be of type integer: "number"`),
-		Entry("a limit beyond 32 bits", "spec.limit", int64(5_000_000_000),
-			`Invalid value: 5000000000: spec.limit in body should be less than or equal to 65536`),
-		Entry("a queue of nothing", "spec.queue.capacity", int64(0),
-			`Invalid value: 0: spec.queue.capacity in body should be greater than or equal to 1`),
-	)
+	for _, row := range misfits {
+		It("refuses "+row.what, func(ctx context.Context) {
+			expectRefusals(tryToCreate(ctx, row.object()), []refusal{{row.field, row.message}})
+		})
+	}
 
 	It("refuses an object without a spec", func(ctx context.Context) {
 		u := object("payments", nil)
 		delete(u.Object, "spec")
 		expectRefusals(tryToCreate(ctx, u), []refusal{{"spec", "Required value"}})
+	})
+
+	// Because kubectl asks it to be strict: otherwise it drops what it does not know.
+	It("refuses a misspelt field", func(ctx context.Context) {
+		output, err := plane.KubectlCommand(ctx, "create", "--dry-run=server", "-f", writeManifest(misspelt)).CombinedOutput()
+		Expect(err).To(HaveOccurred())
+		Expect(string(output)).To(HaveSuffix(": " + misspeltAnswer + "\n"))
+		Expect(tryToCreate(ctx, object("payments", map[string]any{"limit": int64(1), "maxwait": "50ms", "reclaimAfter": "30s"}))).To(Succeed())
+	})
+
+	It("never sees the second of two equal keys", func(ctx context.Context) {
+		kubectl(ctx, "create", "--dry-run=server", "-f", writeManifest("{limit: 1, reclaimAfter: 30s, limit: 2}"))
+	})
+
+	It("tells of missing fields and wrong types first", func(ctx context.Context) {
+		for _, field := range []string{"limit", "reclaimAfter"} {
+			spec := map[string]any{"limit": int64(1), "maxWait": "5m", "reclaimAfter": "30s"}
+			delete(spec, field)
+			expectRefusals(tryToCreate(ctx, object("payments", spec)), []refusal{{"spec." + field, "Required value"}})
+		}
 	})
 
 	It("tells every mistake of several at once", func(ctx context.Context) {
@@ -144,3 +134,86 @@ var _ = Describe("The API server, alone", func() {
 		Expect(refusals(err)).To(HaveLen(4), "the whole answer: %v", err)
 	})
 })
+
+// misfit is a value that no type of ours can hold, or that it holds like an absent
+// field: Validate, which judges types, cannot see it.
+type misfit struct {
+	what, field string
+	value       any
+	message     string
+}
+
+func (m misfit) spec() map[string]any {
+	spec := map[string]any{"limit": int64(1), "reclaimAfter": "30s"}
+	if err := unstructured.SetNestedField(spec, m.value, strings.Split(m.field, ".")[1:]...); err != nil {
+		panic(err) // a field of the table is none
+	}
+	return spec
+}
+
+func (m misfit) object() *unstructured.Unstructured { return object("payments", m.spec()) }
+
+// misfits are a table for the specs above and for the reference in docs.
+var misfits = []misfit{
+	{
+		"an empty service", "spec.service", "",
+		`Invalid value: "": must be a DNS label: lower-case letters, digits and '-', with a letter or digit at both ends`,
+	},
+	{
+		"a service that is a number", "spec.service", int64(3),
+		`Invalid value: "integer": spec.service in body must be of type string: "integer"`,
+	},
+	{
+		"an empty ConfigMap's name", "spec.configMapName", "",
+		`Invalid value: "": must be a DNS label that ends in -bulkheads, such as service-bulkheads: ` +
+			`no bulkhead can then point the operator at another kind of ConfigMap`,
+	},
+	{
+		"a limit in quotes", "spec.limit", "25",
+		`Invalid value: "string": spec.limit in body must be of type integer: "string"`,
+	},
+	{
+		"half a slot", "spec.limit", 2.5,
+		`Invalid value: "number": spec.limit in body must be of type integer: "number"`,
+	},
+	{
+		"a limit beyond 32 bits", "spec.limit", int64(5_000_000_000),
+		`Invalid value: 5000000000: spec.limit in body should be less than or equal to 65536`,
+	},
+	{
+		"a bare 0 for a wait", "spec.maxWait", int64(0),
+		`Invalid value: "integer": spec.maxWait in body must be of type string: "integer"`,
+	},
+	{"an empty wait", "spec.maxWait", "", notADuration},
+	{
+		"a bare number for a window", "spec.reclaimAfter", int64(30),
+		`Invalid value: "integer": spec.reclaimAfter in body must be of type string: "integer"`,
+	},
+	{"an empty window", "spec.reclaimAfter", "", notADuration},
+	{
+		"an empty onReclaim", "spec.onReclaim", "",
+		`Unsupported value: "": supported values: "Cancel", "Release"`,
+	},
+	{
+		"an empty enforcement", "spec.enforcement", "",
+		`Unsupported value: "": supported values: "Enforce", "Shadow"`,
+	},
+	{
+		"a queue of nothing", "spec.queue.capacity", int64(0),
+		`Invalid value: 0: spec.queue.capacity in body should be greater than or equal to 1`,
+	},
+	{
+		"a bare number for a drain", "spec.drainTimeout", int64(20),
+		`Invalid value: "integer": spec.drainTimeout in body must be of type string: "integer"`,
+	},
+	{"an empty drain", "spec.drainTimeout", "", notADuration},
+}
+
+const (
+	notADuration = `Invalid value: "": must be a duration such as 50ms, 30s or 1m30s: one to four whole numbers, each with its unit h, m, s or ms; ` +
+		`no sign, no fraction, no days, and 0 needs a unit too (0s)`
+
+	misspelt       = "{limit: 1, maxwait: 50ms, reclaimAfter: 30s}"
+	misspeltAnswer = `ServiceBulkhead in version "v1alpha1" cannot be handled as a ServiceBulkhead: ` +
+		`strict decoding error: unknown field "spec.maxwait"`
+)
