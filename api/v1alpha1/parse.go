@@ -167,13 +167,14 @@ func complete(b *ServiceBulkhead, errs field.ErrorList, written written) field.E
 	if len(errs) == 0 && len(written) == 0 {
 		return nil
 	}
-	told := func(name string) bool {
+	told := func(found *field.Error) bool {
 		return slices.ContainsFunc(errs, func(err *field.Error) bool {
-			return name == err.Field || strings.HasPrefix(name, err.Field+".") ||
+			return found.Field == err.Field || strings.HasPrefix(found.Field, err.Field+".") ||
 				// Without a name there is nothing to stand in for a service.
-				name == "spec.service" && err.Field == "metadata.name" && err.Type == field.ErrorTypeRequired
+				found.Field == "spec.service" && found.Type == field.ErrorTypeRequired &&
+					err.Field == "metadata.name" && err.Type == field.ErrorTypeRequired
 		})
 	}
-	rest := slices.DeleteFunc(validate(b, written), func(err *field.Error) bool { return told(err.Field) })
+	rest := slices.DeleteFunc(validate(b, written), told)
 	return append(errs, rest...)
 }

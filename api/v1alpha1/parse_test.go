@@ -177,7 +177,11 @@ func TestParseRefuses(t *testing.T) {
 		"an empty onReclaim":     {with(`"onReclaim":""`), []string{`spec.onReclaim: Unsupported value: "": supported values: "Cancel", "Release"`}},
 		"an empty enforcement":   {with(`"enforcement":""`), []string{`spec.enforcement: Unsupported value: "": supported values: "Enforce", "Shadow"`}},
 
-		"no name":              {object(`{}`, fine), []string{`metadata.name: Required value: name or generateName is required`}},
+		"no name": {object(`{}`, fine), []string{`metadata.name: Required value: name or generateName is required`}},
+		"no name, and a service too long": {
+			object(`{}`, `{"limit":1,"reclaimAfter":"30s","service":"`+strings.Repeat("a", 64)+`"}`),
+			[]string{`metadata.name: Required value: name or generateName is required`, `spec.service: Too long: may not be more than 63 bytes`},
+		},
 		"no metadata and spec": {`{"apiVersion":"servicebulkhead.io/v1alpha1","kind":"ServiceBulkhead"}`, []string{`metadata.name: Required value: name or generateName is required`, `spec: Required value`}},
 		"metadata of text":     {object(`"x"`, fine), []string{`metadata: Invalid value: must be of type object: is string`}},
 		"a name of 5":          {object(`{"name":5}`, fine), []string{`metadata.name: Invalid value: must be of type string: is number`}},
