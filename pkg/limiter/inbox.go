@@ -79,25 +79,23 @@ func (b *Bulkhead) unbox() {
 // watch takes a task out of the queue when its submitter's context ends. It begins
 // when the task is queued, without the lock, and ends when the task leaves the
 // queue; whichever comes second stops it.
-type watch struct {
-	stop atomic.Pointer[func() bool]
-	left atomic.Bool
-}
+type watch struct{ stop atomic.Pointer[func() bool] }
+
+// notWatched is what a watch holds once it has ended.
+var notWatched = new(func() bool)
 
 func (w *watch) begin(ctx context.Context, q *queued) {
-	if w.left.Load() || ctx.Done() == nil {
+	if w.stop.Load() == notWatched || ctx.Done() == nil {
 		return
 	}
 	stop := context.AfterFunc(ctx, func() { q.abandon(ctx.Err()) })
-	w.stop.Store(&stop)
-	if w.left.Load() {
-		w.end()
+	if !w.stop.CompareAndSwap(nil, &stop) {
+		stop()
 	}
 }
 
 func (w *watch) end() {
-	w.left.Store(true)
-	if stop := w.stop.Swap(nil); stop != nil {
+	if stop := w.stop.Swap(notWatched); stop != nil && stop != notWatched {
 		(*stop)()
 	}
 }

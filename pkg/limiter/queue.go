@@ -30,10 +30,9 @@ type queued struct {
 	waiter
 	job
 	bulkhead *Bulkhead
-	// call is what runs, or will; nil once the task has ended.
-	call    *details
-	running bool
-	watch   watch
+	// call is what runs, once it has a permit, or will; nil once the task has ended.
+	call  *details
+	watch watch
 }
 
 // job is what there is to do, of whatever type, and who wants to know.
@@ -170,7 +169,6 @@ func (q *queued) decided(p Permit, err error) {
 	if p.slot.index != noIndex {
 		b.tasks.holding++
 	}
-	q.running = true
 	q.call.permit, q.call.admitted = p, b.now()
 	p.slot.details.Store(q.call)
 	if b.tasks.relay && b.tasks.next == nil {
@@ -219,7 +217,7 @@ func (q *queued) abandon(err error) {
 		b.unqueue(q)
 		q.fail(b.cancelled(q.call.parent, err, b.now()-q.joined))
 		b.pump()
-	case q.running:
+	case q.call != nil: // it runs
 		q.call.cancel(err)
 	}
 }
@@ -278,7 +276,7 @@ func (q *queued) finish(err error) (next *queued) {
 	if err != nil {
 		b.counts.TaskFailures++
 	}
-	q.running, q.call = false, nil // whoever keeps the future keeps no more than the outcome
+	q.call = nil // whoever keeps the future keeps no more than the outcome
 	b.tasks.relay = true
 	b.endTask(call)
 	next = b.tasks.next
