@@ -192,3 +192,25 @@ func TestSlotsAreMadeOnDemand(t *testing.T) {
 	release(permits)
 	take(t, b, limit)
 }
+
+// Slots that are held until released need no timer, and an idle bulkhead has none
+// that is set.
+func TestNothingIsArmedForNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := mustNew(t, 1, Forever)
+		p := take(t, b, 1)[0]
+		b.Running()
+		if b.epochs.timer != nil {
+			t.Error("a timer was made for slots that never lapse")
+		}
+		p.Release()
+
+		b = mustNew(t, 1, time.Second)
+		take(t, b, 1)[0].Release()
+		time.Sleep(longest(time.Second))
+		if b.mu.Lock(); b.epochs.set {
+			t.Error("a timer is set though no slot is held")
+		}
+		b.mu.Unlock()
+	})
+}
