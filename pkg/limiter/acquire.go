@@ -159,7 +159,7 @@ func (b *Bulkhead) enter() (Permit, error) {
 	}
 	p, err := b.admit()
 	if errors.Is(err, ErrSaturated) {
-		return b.lookAgain()
+		return b.lookAgain(b.admit)
 	}
 	return p, err
 }
@@ -167,9 +167,9 @@ func (b *Bulkhead) enter() (Permit, error) {
 // lookAgain sets a flag after a scan found nothing, and looks again: a slot that
 // was freed before the flag was set is found by this look; one that is freed later
 // clears the flag. b.mu is held.
-func (b *Bulkhead) lookAgain() (Permit, error) {
+func (b *Bulkhead) lookAgain(look func() (Permit, error)) (Permit, error) {
 	b.gate.Or(looking)
-	p, err := b.admit()
+	p, err := look()
 	if err == nil {
 		b.gate.lift(looking)
 	}

@@ -80,6 +80,29 @@ func TestStampOfAPausedCallerIsRenewed(t *testing.T) {
 	})
 }
 
+// The same while another caller has armed the next epoch.
+func TestStampOfAPausedCallerIsRenewedInAnArmedEpoch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := mustNew(t, 2, time.Second)
+		p := take(t, b, 2)
+		read := b.epochs.current.Load()
+		p[0].Release()
+		time.Sleep(999 * time.Millisecond) // p[1] keeps the timer busy
+		p[1].Release()
+		rival, mine := take(t, b, 1)[0].slot, b.all[0]
+		if rival == mine {
+			mine = b.all[1]
+		}
+		if _, ok := b.claimIn(read, mine, mine.word.Load()); !ok {
+			t.Fatal("the free slot was not taken")
+		}
+		time.Sleep(500 * time.Millisecond)
+		if n := b.InFlight(); n != 2 {
+			t.Errorf("in flight %d after half a window: the old stamp was kept", n)
+		}
+	})
+}
+
 // A caller swaps, pauses until its slot is swept up with the old stamp and a rival
 // has it, and goes on.
 func TestSlotSweptUpBeforeItsStampIsNotTheCallers(t *testing.T) {
@@ -119,6 +142,22 @@ func TestLateTimerMakesLapsesLateNeverEarly(t *testing.T) {
 		time.Sleep(longest(time.Second))
 		if n := b.InFlight(); n != 0 {
 			t.Errorf("in flight %d: the other never lapsed", n)
+		}
+	})
+}
+
+// What has lapsed when the window changes lapses then, though the timer is late: the
+// longer window is for calls that are still within theirs.
+func TestChangeOfReclaimAfterFreesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := mustNew(t, 1, time.Second)
+		take(t, b, 1)
+		time.Sleep(500 * time.Millisecond)
+		b.epochs.timer.Stop()
+		time.Sleep(time.Second)
+		configure(t, b, 1, time.Hour)
+		if s := b.Stats(); s.InFlight != 0 || s.Counts.Lapsed != 1 {
+			t.Errorf("in flight %d, lapsed %d", s.InFlight, s.Counts.Lapsed)
 		}
 	})
 }

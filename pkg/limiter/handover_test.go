@@ -63,7 +63,7 @@ func TestNobodyIsRefusedWhileAnotherLooksAgain(t *testing.T) {
 		looked.Go(func() {
 			b.mu.Lock()
 			defer b.unlock()
-			if _, err := b.lookAgain(); err != nil {
+			if _, err := b.lookAgain(b.admit); err != nil {
 				t.Error(err)
 			}
 		})
@@ -74,6 +74,22 @@ func TestNobodyIsRefusedWhileAnotherLooksAgain(t *testing.T) {
 	}
 }
 
+// A slot that is freed after the second look has passed it clears the flag.
+func TestSlotFreedDuringTheSecondLook(t *testing.T) {
+	b := mustNew(t, 1, Forever)
+	held := take(t, b, 1)[0]
+	b.mu.Lock()
+	_, err := b.lookAgain(func() (Permit, error) {
+		defer held.Release()
+		return b.admit()
+	})
+	b.mu.Unlock()
+	if err == nil || b.gate.Load()&flags != 0 {
+		t.Fatalf("look: %v, flags %b", err, b.gate.Load()&flags)
+	}
+	take(t, b, 1)
+}
+
 // A slot is freed after a scan has found nothing and before the full flag is set.
 func TestSlotFreedBeforeTheFlagIsFound(t *testing.T) {
 	b := mustNew(t, 1, time.Hour)
@@ -81,7 +97,7 @@ func TestSlotFreedBeforeTheFlagIsFound(t *testing.T) {
 	b.mu.Lock()
 	_, err := b.admit()
 	held.Release()
-	p, again := b.lookAgain()
+	p, again := b.lookAgain(b.admit)
 	b.mu.Unlock()
 	if err == nil || again != nil || b.gate.Load()&flags != 0 {
 		t.Fatalf("first look %v, second look %v, flags %x", err, again, b.gate.Load()&flags)
