@@ -108,6 +108,9 @@ func TestCancelRunningEndsContextsWithTheReason(t *testing.T) {
 		if s := b.Stats(); s.Overdue != 1 || s.InFlight != 1 || s.Unlimited != 2 {
 			t.Fatalf("overdue %d, in flight %d, unlimited %d", s.Overdue, s.InFlight, s.Unlimited)
 		}
+		if list := b.Running(); len(list) != 4 || !list[0].Lapsed || list[0].Age <= list[1].Age {
+			t.Errorf("running: %+v, want four, the oldest first", list)
+		}
 		b.CancelRunning()
 		for range 3 {
 			if err := <-results; !errors.Is(err, ErrDraining) {
