@@ -113,7 +113,7 @@ func (b *Bulkhead) acquireSlowly(ctx context.Context) (Permit, error) {
 
 // Do runs fn as one call: it acquires as Acquire does, and releases when fn
 // returns, panics or calls runtime.Goexit. fn's context ends when the call's slot
-// lapses, unless the bulkhead's OnReclaim is Release; an error that fn then
+// lapses, unless the bulkhead's OnReclaim is Release or its mode Shadow; an error that fn then
 // returns is wrapped, so that errors.Is(err, ErrReclaimed) holds. Otherwise fn's
 // error is returned as it is; nil is nil, also late.
 func (b *Bulkhead) Do(ctx context.Context, fn func(context.Context) error) error {

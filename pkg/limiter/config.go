@@ -16,7 +16,8 @@ const (
 	// Enforce admits as many calls as there are slots.
 	Enforce Mode = iota
 	// Shadow admits every call and counts those that Enforce would have made wait
-	// or refused. Calls above the limit hold no slot.
+	// or refused. Calls above the limit hold no slot, and no lapse ends a context: a
+	// limit and a window are tried out without doing anything to anybody.
 	Shadow
 	// Refuse admits nothing and lets nobody wait.
 	Refuse
@@ -35,7 +36,7 @@ func (m Mode) String() string {
 }
 
 // OnReclaim says what happens to the context of a running call, as Do and Call
-// hand it out, when its slot lapses.
+// hand it out, when its slot lapses. In the mode Shadow, nothing does.
 type OnReclaim uint8
 
 const (
@@ -83,6 +84,9 @@ type config struct {
 	queueCapacity  int
 	maxConcurrency int
 }
+
+// cancels says whether a lapse ends the call's context.
+func (c config) cancels() bool { return c.onReclaim == Cancel && c.mode != Shadow }
 
 func newConfig(limit int, reclaimAfter time.Duration, options []Option) (config, error) {
 	c := config{limit: limit, reclaimAfter: reclaimAfter}

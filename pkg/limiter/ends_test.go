@@ -123,6 +123,17 @@ func TestCancelRunningEndsContextsWithTheReason(t *testing.T) {
 	})
 }
 
+// A window that is tried out in Shadow is counted, and ends nothing.
+func TestShadowEndsNoContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := mustNew(t, 1, time.Second, WithMode(Shadow))
+		err := b.Do(t.Context(), func(ctx context.Context) error { time.Sleep(time.Minute); return ctx.Err() })
+		if c := b.Stats().Counts; err != nil || c.Lapsed != 1 || c.LateReleases != 1 {
+			t.Errorf("call: %v, lapsed %d, late %d", err, c.Lapsed, c.LateReleases)
+		}
+	})
+}
+
 // Two who drain see the same end.
 func TestDrainTwiceAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

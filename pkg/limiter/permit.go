@@ -151,7 +151,7 @@ func (b *Bulkhead) beginTooLate(d *details) {
 	defer b.unlock()
 	if call := b.lapsed.calls[d.permit]; call != nil {
 		call.context = &d.callContext
-		if b.cfg.Load().onReclaim == Cancel {
+		if b.cfg.Load().cancels() {
 			d.cancel(ErrReclaimed)
 		}
 	}
