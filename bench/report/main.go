@@ -36,17 +36,19 @@ func run(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	fmt.Fprintln(out, figures.machine)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "work\tagainst\tratio\trange\tns/op\tmust\taim")
+	fmt.Fprintln(table, "work\tagainst\tratio\trange\tns/op\tallocs/op\tmust\taim")
 	missed := false
 	for _, r := range rows {
 		s, ok := summarise(figures, r)
 		if !ok {
 			return fmt.Errorf("%s: no figures for %s and %s", r.work, r.ours, r.peer)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%.2f\t%.2f–%.2f\t%.0f\t%s\t%s\n",
-			r.work, r.against, s.median, s.low, s.high, s.ours, mark(s.median, r.must), mark(s.median, r.aim))
-		missed = missed || s.median > r.must
+		allocs, allocsMissed := r.markAllocs(s.allocs)
+		fmt.Fprintf(table, "%s\t%s\t%.2f\t%.2f–%.2f\t%.0f\t%s\t%s\t%s\n",
+			r.work, r.against, s.median, s.low, s.high, s.ours, allocs, mark(s.median, r.must), mark(s.median, r.aim))
+		missed = missed || allocsMissed || s.median > r.must
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -69,23 +71,56 @@ func mark(ratio, most float64) string {
 	}
 }
 
-// read collects each benchmark's time in ns, in the order of the rounds.
-func read(in io.Reader) (map[string][]float64, error) {
-	figures := map[string][]float64{}
+// markAllocs shows the allocations, and whether there are some where none may be.
+func (r row) markAllocs(allocs []float64) (text string, missed bool) {
+	switch {
+	case len(allocs) == 0:
+		return "", r.noAllocs
+	case !r.noAllocs:
+		return fmt.Sprintf("%.0f", median(allocs)), false
+	case slices.Max(allocs) > 0:
+		return fmt.Sprintf("%.0f, must be 0 ✗", slices.Max(allocs)), true
+	default:
+		return "0 ✓", false
+	}
+}
+
+// figures are each benchmark's, in the order of the rounds.
+type figures struct {
+	// machine is what they were measured on.
+	machine     string
+	nanoseconds map[string][]float64
+	allocs      map[string][]float64
+}
+
+func read(in io.Reader) (figures, error) {
+	f := figures{nanoseconds: map[string][]float64{}, allocs: map[string][]float64{}}
 	reader := benchfmt.NewReader(in, "stdin")
 	for reader.Scan() {
 		result, ok := reader.Result().(*benchfmt.Result)
 		if !ok {
 			continue
 		}
-		seconds, ok := result.Value("sec/op")
-		if !ok {
-			continue
-		}
 		name := rowName(result.Name)
-		figures[name] = append(figures[name], seconds*1e9)
+		if seconds, ok := result.Value("sec/op"); ok {
+			f.nanoseconds[name] = append(f.nanoseconds[name], seconds*1e9)
+		}
+		if allocs, ok := result.Value("allocs/op"); ok {
+			f.allocs[name] = append(f.allocs[name], allocs)
+		}
+		f.machine = machine(result, len(f.nanoseconds[name]))
 	}
-	return figures, reader.Err()
+	return f, reader.Err()
+}
+
+func machine(result *benchfmt.Result, rounds int) string {
+	_, parts := result.Name.Parts()
+	processors := "1"
+	if last := string(parts[len(parts)-1]); last[0] == '-' {
+		processors = last[1:]
+	}
+	return fmt.Sprintf("%d rounds, GOMAXPROCS=%s, %s/%s, %s", rounds, processors,
+		result.GetConfig("goos"), result.GetConfig("goarch"), result.GetConfig("cpu"))
 }
 
 // rowName is a benchmark's name without the number of processors.
@@ -101,11 +136,14 @@ func rowName(name benchfmt.Name) string {
 	return out.String()
 }
 
-// summary is a row's ratio over the rounds, and our own median time.
-type summary struct{ median, low, high, ours float64 }
+// summary is a row's ratio over the rounds, and our own median time and allocations.
+type summary struct {
+	median, low, high, ours float64
+	allocs                  []float64
+}
 
-func summarise(figures map[string][]float64, r row) (summary, bool) {
-	ours, peer := figures[r.ours], figures[r.peer]
+func summarise(f figures, r row) (summary, bool) {
+	ours, peer := f.nanoseconds[r.ours], f.nanoseconds[r.peer]
 	if r.peer == nanoseconds {
 		peer = slices.Repeat([]float64{1}, len(ours))
 	}
@@ -117,7 +155,7 @@ func summarise(figures map[string][]float64, r row) (summary, bool) {
 	for i := range n {
 		ratios[i] = ours[i] / peer[i]
 	}
-	return summary{median(ratios), slices.Min(ratios), slices.Max(ratios), median(ours)}, true
+	return summary{median(ratios), slices.Min(ratios), slices.Max(ratios), median(ours), f.allocs[r.ours]}, true
 }
 
 func median(values []float64) float64 {
