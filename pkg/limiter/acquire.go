@@ -48,10 +48,11 @@ func (b *Bulkhead) Acquire(ctx context.Context) (Permit, error) {
 	if b == nil {
 		return Permit{}, ctx.Err()
 	}
-	if err := ctx.Err(); err != nil {
+	if ctx.Err() != nil {
+		gone := whyGone(ctx)
 		b.mu.Lock()
 		defer b.unlock()
-		return Permit{}, b.cancelled(ctx, err, 0)
+		return Permit{}, b.cancelled(gone, 0)
 	}
 	if p, ok := b.take(); ok {
 		return p, nil
@@ -140,12 +141,12 @@ func Call[T any](ctx context.Context, b *Bulkhead, fn func(context.Context) (T, 
 
 // explain names why the call's context was ended, when that was our doing.
 func (b *Bulkhead) explain(call *details, err error) error {
-	if err == nil {
-		return nil
+	if b == nil || err == nil {
+		return err
 	}
 	c := call.cause()
 	ours := errors.Is(c, ErrReclaimed) || errors.Is(c, ErrDraining)
-	if !ours || errors.Is(err, c) {
+	if !ours || context.Cause(call.parent) == c || errors.Is(err, c) { //nolint:errorlint // the cause itself
 		return err
 	}
 	return fmt.Errorf("bulkhead %q: %w: %w", b.name, c, err)
@@ -223,12 +224,9 @@ func (b *Bulkhead) describe(reason error, waited time.Duration) error {
 	return fmt.Errorf("bulkhead %q: %w", b.name, reason)
 }
 
-// cancelled counts a call that went away and says why. b.mu is held.
-func (b *Bulkhead) cancelled(ctx context.Context, err error, waited time.Duration) error {
+// cancelled counts a call that went away. b.mu is held.
+func (b *Bulkhead) cancelled(why *CancelledError, waited time.Duration) error {
 	b.counts.Cancelled++
-	cause := context.Cause(ctx)
-	if cause == nil { // the deadline has passed unnoticed, or only the future was cancelled
-		cause = err
-	}
-	return &CancelledError{Service: b.name, Waited: waited, Err: err, Cause: cause}
+	why.Service, why.Waited = b.name, waited
+	return why
 }

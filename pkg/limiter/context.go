@@ -30,16 +30,20 @@ type contextState struct {
 // overUnseen is the state of most calls that have ended.
 var overUnseen = &contextState{}
 
+// String is for logs. Without it, fmt would read the state, and race.
+func (c *callContext) String() string { return "limiter.call" }
+
 // Deadline returns the parent's.
 func (c *callContext) Deadline() (time.Time, bool) { return c.parent.Deadline() }
 
 // Done returns the channel of the context that is made.
 func (c *callContext) Done() <-chan struct{} { return c.look().Done() }
 
-// Err needs no context of its own as long as nobody has ended or seen it.
+// Err needs no context of its own as long as there is none to tell of. What it
+// tells of comes from the one that is made, and so never changes.
 func (c *callContext) Err() error {
-	if c.state.Load() == nil {
-		return c.parent.Err()
+	if c.state.Load() == nil && c.parent.Err() == nil {
+		return nil
 	}
 	return c.look().Err()
 }
@@ -75,9 +79,12 @@ func (c *callContext) from(ended *contextState) *contextState {
 	return made
 }
 
-// cancel ends the context; the first cause stays. It runs none of the caller's
-// code but a custom parent's Value and Done, which the standard library calls.
+// cancel ends the context; the first cause stays, also when it is the parent's. It
+// runs a custom parent's code: b.mu is not held.
 func (c *callContext) cancel(cause error) {
+	if c.state.Load() == nil && c.parent.Err() != nil {
+		c.look() // it ended with its parent, before
+	}
 	ended := overUnseen
 	if cause != nil {
 		ended = &contextState{cause: cause}

@@ -100,12 +100,12 @@ func (b *Bulkhead) CancelRunning() {
 	b.cutShort.Store(b.ended != nil)
 	for _, c := range b.lapsed.calls {
 		if c.context != nil {
-			c.context.cancel(ErrDraining)
+			b.cancelLater(c.context, ErrDraining)
 		}
 	}
 	cancel := func(s *slot) {
 		if d := s.details.Load(); d != nil && s.word.Load() == d.permit.ticket {
-			d.cancel(ErrDraining)
+			b.cancelLater(&d.callContext, ErrDraining)
 		}
 	}
 	for _, s := range b.all {

@@ -36,6 +36,12 @@ func (b *Bulkhead) unlock() {
 	}
 }
 
+// cancelLater ends a call's context once the lock is free: a custom parent's code
+// runs then. b.mu is held.
+func (b *Bulkhead) cancelLater(c *callContext, cause error) {
+	b.news = append(b.news, func() { c.cancel(cause) })
+}
+
 // tell calls a hook, if it is set, once the lock is free. b.mu is held.
 func tell[T any](b *Bulkhead, hook func(string, T), about T) {
 	if hook != nil {

@@ -13,9 +13,9 @@ import (
 // it turns the order round.
 type inbox struct {
 	top atomic.Pointer[waiter]
-	// submitted counts the tasks that took a place in the queue. leftSeen is what
-	// tasks.left was at least: to read that for each task would cost more than all
-	// the rest.
+	// submitted counts the tasks that took a place in the queue, if only for a moment;
+	// tasks.left counts them out. leftSeen is what that was at least: to read it for
+	// each task would cost more than all the rest.
 	submitted, leftSeen atomic.Int64
 }
 
@@ -39,18 +39,24 @@ func (b *Bulkhead) reserve() bool {
 // queued is how many tasks wait: in the inbox, in waiting and in line.
 func (b *Bulkhead) queued() int { return int(b.inbox.submitted.Load() - b.tasks.left.Load()) }
 
-// offer leaves a task in the inbox, if that is all there is to do. It looks again
+// offer leaves a task in the inbox, if that is all there is to do. drop looks again
 // afterwards: when room was made or admission ended meanwhile, that may have been
 // before the task was there.
 func (b *Bulkhead) offer(ctx context.Context, q *queued) bool {
 	if !b.mayOffer() || ctx.Err() != nil || !b.reserve() {
 		return false
 	}
-	w, top := &q.waiter, &b.inbox.top
+	b.drop(&q.waiter)
+	return true
+}
+
+// drop leaves a task that has a place in the queue, and looks whether it may stay.
+func (b *Bulkhead) drop(w *waiter) {
+	top := &b.inbox.top
 	for w.next = top.Load(); !top.CompareAndSwap(w.next, w); w.next = top.Load() {
 	}
 	if b.mayOffer() {
-		return true
+		return
 	}
 	b.mu.Lock()
 	defer b.unlock()
@@ -58,7 +64,6 @@ func (b *Bulkhead) offer(ctx context.Context, q *queued) bool {
 	if b.ended != nil {
 		b.dismissTasks(b.ended)
 	}
-	return true
 }
 
 func (b *Bulkhead) mayOffer() bool { return b.noRoom.Load() && b.gate.Load()&guarded == 0 }
@@ -88,12 +93,13 @@ func (w *watch) begin(ctx context.Context, q *queued) {
 	if w.stop.Load() == notWatched || ctx.Done() == nil {
 		return
 	}
-	stop := context.AfterFunc(ctx, func() { q.abandon(ctx.Err()) })
+	stop := context.AfterFunc(ctx, func() { q.abandon(whyGone(ctx)) })
 	if !w.stop.CompareAndSwap(nil, &stop) {
 		stop()
 	}
 }
 
+// end calls a custom context's code: b.mu is not held.
 func (w *watch) end() {
 	if stop := w.stop.Swap(notWatched); stop != nil && stop != notWatched {
 		(*stop)()

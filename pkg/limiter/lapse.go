@@ -96,13 +96,11 @@ func (b *Bulkhead) lapse(s *slot, ticket uint64, admitted time.Duration) bool {
 		}
 	}
 	b.lapsed.add(Permit{s, ticket}, call)
+	if call.context != nil && b.cfg.Load().cancels() {
+		b.cancelLater(call.context, ErrReclaimed) // before the hook: who hears of it finds it done
+	}
 	if hook := b.cfg.Load().hooks.Lapsed; hook != nil {
 		tell(b, hook, Running{Age: b.now() - admitted, Lapsed: true})
-	}
-	if call.context != nil && b.cfg.Load().cancels() {
-		// Under the lock: ending a context runs none of the caller's code here
-		// (context.AfterFunc starts a goroutine), and nothing of it calls back.
-		call.context.cancel(ErrReclaimed)
 	}
 	return true
 }

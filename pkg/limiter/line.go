@@ -91,9 +91,14 @@ func (s *callers) get() *caller {
 	return c
 }
 
-// put takes back what nobody else knows any more.
+// put takes back what nobody else knows any more. (Since Go 1.23 a stopped timer
+// has no tick left to deliver; with GODEBUG=asynctimerchan=1 it may.)
 func (s *callers) put(c *caller) {
 	c.timer.Stop()
+	select {
+	case <-c.timer.C:
+	default:
+	}
 	select {
 	case <-c.decided:
 	default:
@@ -174,15 +179,16 @@ func (b *Bulkhead) wait(ctx context.Context, c *caller, budget time.Duration) (P
 	case <-ctx.Done():
 	case <-c.timer.C:
 	}
+	gone := whyGone(ctx)
 	b.mu.Lock()
 	defer b.unlock()
 	defer b.callers.put(c)
-	return b.leave(ctx, c)
+	return b.leave(gone, c)
 }
 
 // leave settles a caller that woke up. On a tie the context wins; a slot granted
 // to a call that is gone is passed on; a grant wins over the budget. b.mu is held.
-func (b *Bulkhead) leave(ctx context.Context, c *caller) (Permit, error) {
+func (b *Bulkhead) leave(gone *CancelledError, c *caller) (Permit, error) {
 	waited := b.now() - c.joined
 	if c.permit.slot != nil {
 		b.undone--
@@ -193,11 +199,11 @@ func (b *Bulkhead) leave(ctx context.Context, c *caller) (Permit, error) {
 	if c.in != nil {
 		b.stepOut(&c.waiter)
 	}
-	if err := contextError(ctx); err != nil {
+	if gone != nil {
 		if c.permit.slot != nil {
 			b.giveBack(c.permit)
 		}
-		return Permit{}, b.cancelled(ctx, err, waited)
+		return Permit{}, b.cancelled(gone, waited)
 	}
 	switch {
 	case c.err != nil:
@@ -209,15 +215,20 @@ func (b *Bulkhead) leave(ctx context.Context, c *caller) (Permit, error) {
 	}
 }
 
-// contextError is ctx.Err(), and context.DeadlineExceeded as well when the
-// deadline has passed but the context's own timer has yet to run: a deadline that
-// ties with the wait budget wins.
-func contextError(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
+// whyGone says why a context has ended; nil if it has not. A deadline that has
+// passed counts also when the context's own timer has yet to run: one that ties
+// with the wait budget wins. The context's code is the caller's: b.mu is not held.
+func whyGone(ctx context.Context) *CancelledError {
+	err := ctx.Err()
+	if err == nil {
+		if deadline, ok := ctx.Deadline(); !ok || time.Now().Before(deadline) {
+			return nil
+		}
+		err = context.DeadlineExceeded
 	}
-	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
-		return context.DeadlineExceeded
+	cause := context.Cause(ctx)
+	if cause == nil {
+		cause = err
 	}
-	return nil
+	return &CancelledError{Err: err, Cause: cause}
 }

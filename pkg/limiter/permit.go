@@ -152,14 +152,16 @@ func (b *Bulkhead) beginTooLate(d *details) {
 	if call := b.lapsed.calls[d.permit]; call != nil {
 		call.context = &d.callContext
 		if b.cfg.Load().cancels() {
-			d.cancel(ErrReclaimed)
+			b.cancelLater(&d.callContext, ErrReclaimed)
 		}
 	}
 }
 
-// end releases the call, and its context.
+// end releases the call, and its context, whatever a custom context does.
 func (d *details) end() {
+	defer func() {
+		d.permit.slot.details.CompareAndSwap(d, nil)
+		d.permit.Release()
+	}()
 	d.cancel(nil)
-	d.permit.slot.details.CompareAndSwap(d, nil)
-	d.permit.Release()
 }

@@ -30,7 +30,8 @@ type queued struct {
 	waiter
 	job
 	bulkhead *Bulkhead
-	// call is what runs, once it has a permit, or will; nil once the task has ended.
+	// call is what runs, once it has a permit, or will; nil once the task has ended (but
+	// for one without a bulkhead).
 	call  *details
 	watch watch
 }
@@ -62,10 +63,11 @@ func (q *queued) submit() {
 
 // accept queues a task, and starts it if there is room.
 func (b *Bulkhead) accept(ctx context.Context, q *queued) error {
+	gone := whyGone(ctx)
 	b.mu.Lock()
-	defer b.unlock() // also when a context panics
-	if err := ctx.Err(); err != nil {
-		return b.cancelled(ctx, err, 0)
+	defer b.unlock()
+	if gone != nil {
+		return b.cancelled(gone, 0)
 	}
 	if b.ended != nil {
 		return b.reject(b.ended, 0)
@@ -77,7 +79,7 @@ func (b *Bulkhead) accept(ctx context.Context, q *queued) error {
 	if q.in != nil && b.queued() > b.cfg.Load().queueCapacity {
 		b.unqueue(q)
 		b.tasks.left.Add(1)
-		q.watch.end()
+		b.pump() // it may have left the line, and room with it
 		return b.reject(ErrQueueFull, 0)
 	}
 	return nil
@@ -163,7 +165,6 @@ func (q *queued) decided(p Permit, err error) {
 		return
 	}
 	b.tasks.left.Add(1)
-	q.watch.end()
 	b.admitted(p)
 	b.tasks.active++
 	if p.slot.index != noIndex {
@@ -178,11 +179,12 @@ func (q *queued) decided(p Permit, err error) {
 	go q.work()
 }
 
-// fail settles a task that will not run. Nobody's code runs: to settle is to close
-// a channel. b.mu is held.
+// fail settles a task that will not run. It runs nobody's code: to settle is to
+// close a channel. b.mu is held.
 func (q *queued) fail(err error) {
-	q.bulkhead.tasks.left.Add(1)
-	q.watch.end()
+	b := q.bulkhead
+	b.tasks.left.Add(1)
+	b.news = append(b.news, q.watch.end)
 	q.call = nil
 	q.settle(err)
 }
@@ -201,25 +203,26 @@ func (b *Bulkhead) dismissTasks(reason error) (n int) {
 
 // abandon takes a queued task out of the queue, and ends the context of a running
 // one.
-func (q *queued) abandon(err error) {
-	b := q.bulkhead
+func (q *queued) abandon(why *CancelledError) {
+	if call := q.bulkhead.dequeue(q, why); call != nil {
+		call.cancel(why.Err)
+	}
+}
+
+// dequeue takes a task out of the queue, or else returns the call, if it runs.
+func (b *Bulkhead) dequeue(q *queued, why *CancelledError) *details {
 	if b == nil {
-		if q.call != nil { // else the task was nil
-			q.call.cancel(err)
-		}
-		return
+		return q.call // nil if the task was nil
 	}
 	b.mu.Lock()
 	defer b.unlock()
 	b.unbox()
-	switch {
-	case q.in != nil:
+	if q.in != nil {
 		b.unqueue(q)
-		q.fail(b.cancelled(q.call.parent, err, b.now()-q.joined))
-		b.pump()
-	case q.call != nil: // it runs
-		q.call.cancel(err)
+		q.fail(b.cancelled(why, b.now()-q.joined))
 	}
+	b.pump()
+	return q.call
 }
 
 // work runs the task, and then whatever task is next, so that a busy queue needs
@@ -240,7 +243,7 @@ func (q *queued) workOne() (next *queued) {
 			go next.work() // runtime.Goexit ends this goroutine
 		}
 	}()
-	err = q.bulkhead.explain(q.call, q.runSafely())
+	err = q.runSafely()
 	exiting = false
 	return nil
 }
@@ -252,7 +255,25 @@ func (q *queued) runSafely() (err error) {
 			err = &PanicError{Value: p, Stack: debug.Stack()}
 		}
 	}()
-	return q.run(&q.call.callContext)
+	q.watch.end()
+	if gone := q.goneUnnoticed(); gone != nil {
+		return gone
+	}
+	return q.bulkhead.explain(q.call, q.run(&q.call.callContext))
+}
+
+// goneUnnoticed says why the submitter's context ended while the task was queued, if
+// nobody has noticed yet: such a task does not start.
+func (q *queued) goneUnnoticed() error {
+	if q.bulkhead == nil {
+		return nil
+	}
+	gone := whyGone(q.call.parent)
+	if gone == nil {
+		return nil
+	}
+	gone.Service, gone.Waited = q.bulkhead.name, q.call.admitted-q.joined
+	return gone
 }
 
 // runFreely runs a task that no bulkhead limits.

@@ -91,7 +91,7 @@ func (f *Future[T]) Result() (T, error) {
 // the context of a running one, which is not abandoned: the future completes when
 // the task returns. It does nothing once the outcome is known.
 func (f *Future[T]) Cancel() {
-	f.queued.abandon(context.Canceled)
+	f.queued.abandon(&CancelledError{Err: context.Canceled, Cause: context.Canceled})
 }
 
 // done is a channel that is made when somebody waits for it to be closed.

@@ -42,7 +42,7 @@ func nextTicket(word, epoch uint64) uint64 {
 // slot is room for one call in flight. Its word is the only thing that changes
 // hands; a slot never moves, and permits point to it.
 //
-// It fills a cache line, so that neighbours do not slow each other down.
+// It fills a cache line (of a 64-bit machine), so that neighbours do not slow each other down.
 type slot struct {
 	word atomic.Uint64
 	// details of the call that holds it, for calls that Do and Call run.

@@ -34,7 +34,8 @@ type Counts struct {
 	// was released or forgotten.
 	LateReleases, StaleReleases uint64
 	// TasksDone is how many tasks have ended, TaskFailures how many of them with an
-	// error, observed or not.
+	// error, observed or not; among those are tasks that got a slot in the very moment
+	// when their context ended, and did not start.
 	TasksDone, TaskFailures uint64
 }
 
@@ -90,7 +91,7 @@ type Stats struct {
 type TaskStats struct {
 	// Active tasks run, lapsed or not; Queued ones wait.
 	Active, Queued int
-	// RemainingActive is how many more could start at once if no caller held a slot,
+	// RemainingActive is how many more the limit has room for if no caller holds a slot,
 	// RemainingQueue how many more could be queued.
 	RemainingActive, RemainingQueue int
 	// Capacity and MaxConcurrency are the configuration; Capacity is 0 without a
