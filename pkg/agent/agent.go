@@ -45,6 +45,7 @@ func New(dir string, options ...Option) (*Agent, error) {
 	var ctx context.Context
 	ctx, a.stopWatching = context.WithCancel(context.Background())
 	watch := newWatch(dir, s.log)
+	a.source.watched(watch.alive())
 	a.source.reload()
 	a.watcher.Go(func() { a.source.follow(ctx, watch) })
 	return a, nil

@@ -16,6 +16,10 @@
 // report not ready, stop producers, wait for running calls, close dependencies in
 // reverse order.
 //
+// Transport and Middleware put HTTP clients and servers behind bulkheads, and the
+// package agentgrpc gRPC ones. DebugHandler shows what the bulkheads do now,
+// ReadyHandler and LiveHandler answer probes, and the package agentprom has metrics.
+//
 // The agent never exits or panics its host, needs no cluster to start, and imports
 // nothing of Kubernetes. It does not talk to an API server and does not catch
 // signals unless asked to.

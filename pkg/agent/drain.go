@@ -32,6 +32,8 @@ type drain struct {
 	queue     ShutdownQueue
 
 	begun atomic.Bool
+	// progress is the report as far as it is known.
+	progress atomic.Pointer[Report]
 	// done is closed when report and err are final.
 	done   chan struct{}
 	report Report
@@ -65,6 +67,16 @@ func (a *Agent) CloseOnShutdown(name string, closer io.Closer) error {
 // Ready says whether the process should get new requests: false from the moment
 // that Shutdown begins.
 func (a *Agent) Ready() bool { return !a.drain.begun.Load() }
+
+// Draining returns what is known so far of the drain that Shutdown runs, and false
+// as long as none has begun. A step that has not ended has taken 0 so far; services
+// are known once running calls have been waited for.
+func (a *Agent) Draining() (Report, bool) {
+	if report := a.drain.progress.Load(); report != nil {
+		return *report, true
+	}
+	return Report{}, false
+}
 
 // Shutdown drains the process, in four steps: it reports not ready and keeps
 // serving for the lame duck time; stops the producers, refuses new calls with
@@ -108,7 +120,9 @@ type insideKey struct{}
 func (d *drain) run(ctx context.Context) (Report, error) {
 	var report Report
 	ctx = context.WithValue(ctx, insideKey{}, d)
+	d.tell(report)
 	report.LameDuck = timed(func() { sleep(ctx, d.settings.lameDuck) })
+	d.tell(report)
 
 	bounded, cancel := context.WithTimeout(ctx, d.settings.drainTimeout)
 	defer cancel()
@@ -121,18 +135,25 @@ func (d *drain) run(ctx context.Context) (Report, error) {
 		stopErr = d.producers.stop(stopping)
 		bulkheads = d.refuse(before)
 	})
+	d.tell(report)
 	report.Running = timed(func() { d.await(bounded, bulkheads) })
 	report.Services = serviceReports(bulkheads)
+	d.tell(report)
 
 	// Dependencies are closed also when the context has ended: their time is their own.
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.settings.closeTimeout)
 	defer cancel()
 	var closeErr error
 	report.Dependencies = timed(func() { report.Closed, closeErr = d.queue.close(closing) })
+	d.tell(report)
 	err := errors.Join(stopErr, closeErr)
 	d.log.Info("drain ends", "took", report.Total(), "finished", report.Finished(), "remaining", report.Remaining(), "error", err)
 	return report, err
 }
+
+// tell makes the report known as far as it goes. Nothing that it points to changes
+// any more.
+func (d *drain) tell(report Report) { d.progress.Store(&report) }
 
 // draining is one bulkhead on its way to the end.
 type draining struct {

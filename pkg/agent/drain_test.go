@@ -33,7 +33,7 @@ func bare(t *testing.T, services map[string]bulkheadconfig.Service, options ...O
 	must(t, err)
 	r := newRegistry(s)
 	r.apply(bulkheadconfig.Document{Services: services})
-	return &Agent{registry: r, drain: newDrain(r, s), stopWatching: func() {}}
+	return &Agent{registry: r, source: &source{dir: "nowhere"}, drain: newDrain(r, s), stopWatching: func() {}}
 }
 
 func two() map[string]bulkheadconfig.Service {

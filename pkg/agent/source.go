@@ -49,9 +49,9 @@ type source struct {
 type SourceStatus struct {
 	// Revision of the document in force; empty before the first.
 	Revision string
-	// Applied is when it came into force, LastGoodRead when a good document was
-	// last read, changed or not.
-	Applied, LastGoodRead time.Time
+	// Applied is when it came into force, LastRead when the directory was last read,
+	// LastGoodRead when a good document was, changed or not; zero before the first.
+	Applied, LastRead, LastGoodRead time.Time
 	// Err is what was wrong with the last read; nil when it was good. The last good
 	// document stays in force.
 	Err error
@@ -63,6 +63,9 @@ type SourceStatus struct {
 	// Updatable is false when the directory is not a mounted volume with a ..data
 	// link: a subPath mount, which a kubelet never updates, or a plain directory.
 	Updatable bool
+	// Watched says whether the system announces changes, which then are in force at
+	// once; else they are found by polling.
+	Watched bool
 }
 
 // Source reports how the agent gets on with its directory.
@@ -85,8 +88,16 @@ func (s *source) follow(ctx context.Context, w *watch) {
 		case <-ticker.C:
 		}
 		w.renew()
+		s.watched(w.alive())
 		s.reload()
 	}
+}
+
+// watched notes whether changes are announced.
+func (s *source) watched(yes bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status.Watched = yes
 }
 
 // reload reads the document and puts it in force if it changed. Whatever is wrong
@@ -122,10 +133,11 @@ func (s *source) note(updatable bool, applied *bulkheadconfig.Document, err erro
 func (s *source) record(updatable bool, applied *bulkheadconfig.Document, err error) (news []func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	st, now := &s.status, time.Now()
+	st.LastRead = now
 	if err != nil {
 		return s.recordFailure(err)
 	}
-	st, now := &s.status, time.Now()
 	if st.Err != nil && st.Failures > 0 {
 		news = append(news, func() { s.log.Info("document is good again", "directory", s.dir) })
 	}

@@ -38,7 +38,7 @@ func (w *watch) hints() <-chan struct{} { return w.hint }
 // then the watcher has lost its watch.
 func (w *watch) renew() {
 	info, err := os.Stat(w.dir)
-	if err == nil && w.watcher != nil && len(w.watcher.WatchList()) > 0 && os.SameFile(info, w.watched) {
+	if err == nil && w.alive() && os.SameFile(info, w.watched) {
 		return
 	}
 	w.close()
@@ -54,6 +54,9 @@ func (w *watch) renew() {
 	}
 	w.watched, w.warned = info, false
 }
+
+// alive says whether a directory is watched. One that was removed no longer is.
+func (w *watch) alive() bool { return w.watcher != nil && len(w.watcher.WatchList()) > 0 }
 
 func (w *watch) start() error {
 	watcher, err := fsnotify.NewWatcher()

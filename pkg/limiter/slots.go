@@ -70,6 +70,8 @@ type details struct {
 	admitted time.Duration
 	// task says that a task runs, not a caller.
 	task bool
+	// over says that End was called, for calls that Begin started.
+	over atomic.Bool
 }
 
 // stripe is where one caller, or a few, remember things without meeting others.

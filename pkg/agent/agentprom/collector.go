@@ -92,6 +92,14 @@ var (
 		"When the document in force was applied, in Unix time; 0 before the first.", nil, nil)
 	lastRead = prometheus.NewDesc("servicebulkhead_document_last_good_read_timestamp_seconds",
 		"When a good document was last read, changed or not, in Unix time; 0 before the first.", nil, nil)
+	lastTry = prometheus.NewDesc("servicebulkhead_document_last_read_timestamp_seconds",
+		"When the directory was last read, in Unix time, whatever came of it (see servicebulkhead_document_good).", nil, nil)
+	staleness = prometheus.NewDesc("servicebulkhead_document_since_last_good_read_seconds",
+		"Seconds since a good document was last read, changed or not; absent before the first.", nil, nil)
+	age = prometheus.NewDesc("servicebulkhead_document_age_seconds",
+		"Seconds since the document in force was applied; absent before the first.", nil, nil)
+	watched = prometheus.NewDesc("servicebulkhead_document_watched",
+		"1 when the system announces changes of the directory, 0 when they are found by polling.", nil, nil)
 	good = prometheus.NewDesc("servicebulkhead_document_good",
 		"1 when the last read found a good document, else 0.", nil, nil)
 	updatable = prometheus.NewDesc("servicebulkhead_document_updatable",
@@ -100,6 +108,10 @@ var (
 		"Fields of the document in force that this version ignores.", nil, nil)
 	reloads = prometheus.NewDesc("servicebulkhead_document_reloads_total",
 		"Documents applied, and reads of the directory that found no good document (several for each bad one).", []string{"result"}, nil)
+	drainSteps = prometheus.NewDesc("servicebulkhead_drain_step_seconds",
+		"How long each step of the drain took, 0 until it has ended; absent before the drain.", []string{"step"}, nil)
+	drainCalls = prometheus.NewDesc("servicebulkhead_drain_calls",
+		"What became of the calls that a drain found; absent before the drain.", []string{"outcome"}, nil)
 	ready = prometheus.NewDesc("servicebulkhead_ready",
 		"0 from the moment that the process drains.", nil, nil)
 )
@@ -115,7 +127,7 @@ func (collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, m := range perServiceMetrics {
 		ch <- m.desc
 	}
-	for _, d := range []*prometheus.Desc{calls, info, applied, lastRead, good, updatable, unknownFields, reloads, ready} {
+	for _, d := range []*prometheus.Desc{calls, info, applied, age, lastTry, lastRead, staleness, watched, good, updatable, unknownFields, reloads, drainSteps, drainCalls, ready} {
 		ch <- d
 	}
 }
@@ -131,6 +143,20 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	collectSource(ch, c.agent.Source())
 	ch <- gauge(ready, boolean(c.agent.Ready()))
+	if report, draining := c.agent.Draining(); draining {
+		collectDrain(ch, report)
+	}
+}
+
+func collectDrain(ch chan<- prometheus.Metric, r agent.Report) {
+	for step, took := range map[string]time.Duration{
+		"lame_duck": r.LameDuck, "producers": r.Producers, "running": r.Running, "dependencies": r.Dependencies,
+	} {
+		ch <- gauge(drainSteps, took.Seconds(), step)
+	}
+	for outcome, n := range map[string]int{"let_go": r.LetGo(), "finished": r.Finished(), "remaining": r.Remaining()} {
+		ch <- gauge(drainCalls, float64(n), outcome)
+	}
 }
 
 // bounded folds the services that are not known by name into one, and says whether
@@ -178,9 +204,13 @@ func collectService(ch chan<- prometheus.Metric, s limiter.Stats, settings bool)
 func collectSource(ch chan<- prometheus.Metric, s agent.SourceStatus) {
 	if s.Revision != "" {
 		ch <- gauge(info, 1, s.Revision)
+		ch <- gauge(age, time.Since(s.Applied).Seconds())
+		ch <- gauge(staleness, time.Since(s.LastGoodRead).Seconds())
 	}
 	ch <- gauge(applied, unix(s.Applied))
+	ch <- gauge(lastTry, unix(s.LastRead))
 	ch <- gauge(lastRead, unix(s.LastGoodRead))
+	ch <- gauge(watched, boolean(s.Watched))
 	ch <- gauge(good, boolean(s.Err == nil))
 	ch <- gauge(updatable, boolean(s.Updatable))
 	ch <- gauge(unknownFields, float64(len(s.Unknown)))

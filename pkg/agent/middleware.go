@@ -1,0 +1,49 @@
+// Copyright The ServiceBulkhead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import "net/http"
+
+// Middleware returns a handler that serves requests with next, as many at once as
+// the bulkhead of that name allows.
+//
+//	http.Handle("/reports", a.Middleware("reports", reports))
+//
+// A request holds a slot until next returns or panics; with a hijacked connection,
+// until that is closed. While it is held, a drain waits for it and reports it. next
+// gets a context that also ends when the slot lapses, with limiter.ErrReclaimed as
+// its cause (unless the bulkhead's OnReclaim is Release). A lapse closes no hijacked
+// connection.
+//
+// A request that is not admitted is answered with 503 (Service Unavailable) and a
+// problem document (RFC 9457) whose member "reason" is saturated, draining, refused,
+// closed or cancelled. Retry-After is set only when something real is known.
+//
+// The http.ResponseWriter that next gets is a Flusher, an io.ReaderFrom and a
+// Hijacker where that of the server is, and http.ResponseController works on it.
+func (a *Agent) Middleware(name string, next http.Handler) http.Handler {
+	return &middleware{agent: a, name: name, next: next}
+}
+
+type middleware struct {
+	agent *Agent
+	name  string
+	next  http.Handler
+}
+
+// ServeHTTP implements http.Handler.
+func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	call, err := m.agent.Bulkhead(m.name).Begin(r.Context())
+	if err != nil {
+		refuse(w, m.name, err)
+		return
+	}
+	w, hijacked := watchHijack(w, call.End)
+	defer func() { // also when next panics
+		if !hijacked() {
+			call.End()
+		}
+	}()
+	m.next.ServeHTTP(w, r.WithContext(call.Context()))
+}
