@@ -14,6 +14,8 @@ require (
 require (
 	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794 // indirect
 	github.com/bits-and-blooms/bitset v1.24.4 // indirect
+	github.com/fsnotify/fsnotify v1.10.1 // indirect
+	golang.org/x/sys v0.48.0 // indirect
 )
 
 replace github.com/servicebulkhead/servicebulkhead/pkg => ../pkg

@@ -57,4 +57,20 @@ var rows = []row{
 		"reducer, 8 active, queue 1,000", "pool of 8 workers",
 		"Reducer/impl=servicebulkhead", "Reducer/impl=pool", 1.0, 0.83, false,
 	},
+	{
+		"HTTP round trip, onReclaim Cancel", "a bare transport",
+		"Transport/over=loopback/impl=cancel", "Transport/over=loopback/impl=bare", 0, 0, false,
+	},
+	{
+		"HTTP round trip, onReclaim Release", "a bare transport",
+		"Transport/over=loopback/impl=release", "Transport/over=loopback/impl=bare", 0, 0, false,
+	},
+	{
+		"HTTP over nothing, Cancel, in ns", "the clock",
+		"Transport/over=nothing/impl=cancel", nanoseconds, 0, 0, false,
+	},
+	{
+		"HTTP over nothing, bare, in ns", "the clock",
+		"Transport/over=nothing/impl=bare", nanoseconds, 0, 0, false,
+	},
 }

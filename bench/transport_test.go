@@ -1,10 +1,11 @@
 // Copyright The ServiceBulkhead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package agent_test
+package bench
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -31,12 +32,15 @@ func BenchmarkTransport(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _, _ = a.Shutdown(context.Background()) }()
-	for name, next := range map[string]http.RoundTripper{"loopback": server.Client().Transport, "nothing": nothing{}} {
+	for _, over := range []struct {
+		name string
+		next http.RoundTripper
+	}{{"loopback", server.Client().Transport}, {"nothing", nothing{}}} {
 		for _, impl := range []struct {
 			name      string
 			transport http.RoundTripper
-		}{{"bare", next}, {"cancel", a.Transport("cancel", next)}, {"release", a.Transport("release", next)}} {
-			b.Run("over="+name+"/impl="+impl.name, func(b *testing.B) { exchange(b, impl.transport, server.URL) })
+		}{{"bare", over.next}, {"cancel", a.Transport("cancel", over.next)}, {"release", a.Transport("release", over.next)}} {
+			b.Run(fmt.Sprintf("over=%s/impl=%s", over.name, impl.name), func(b *testing.B) { exchange(b, impl.transport, server.URL) })
 		}
 	}
 }
