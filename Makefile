@@ -13,11 +13,11 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 export GOTOOLCHAIN ?= local
 
 TOOL := go tool -modfile=$(CURDIR)/hack/tools/go.mod
-MODULES := . api pkg bench hack/kubernetes
+MODULES := . api pkg pkg/agent/agentgrpc bench hack/kubernetes hack/rules
 HEADER := $(CURDIR)/hack/boilerplate.go.txt
 
 # What generate and manifests write.
-GENERATED := api/v1alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml
+GENERATED := api/v1alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml config/install.yaml
 
 # in: run $(2) in the folder of module $(1). The module that holds Kubernetes gets
 # the flags of its one big build, so that the build cache serves both: -trimpath
@@ -52,14 +52,16 @@ test: test-pure test-plane ## Run all tests.
 
 .PHONY: test-pure
 test-pure: ## Run the tests that need no control plane, with the race detector.
-	@$(call each,pkg api bench,go test -race ./...)
+	@$(call each,pkg pkg/agent/agentgrpc api bench hack/rules,go test -race ./...)
 
 # -count=1: go test's cache does not see the manifests and binaries that these
-# tests hand to other processes.
+# tests hand to other processes. -v: to see how often each rule was reached.
 .PHONY: test-plane
 test-plane: ## Run the operator's tests, and those of the local control plane they run on.
 	@$(call in,hack/kubernetes,go test ./...)
-	assets=$$(go run ./hack/cluster assets); KUBEBUILDER_ASSETS=$$assets go test -race -count=1 -timeout 20m ./...
+	@echo '  .'; assets=$$(go run ./hack/cluster assets); export KUBEBUILDER_ASSETS=$$assets; \
+	go test -race -count=1 -timeout 20m $$(go list ./... | grep -v /test/differential$$); \
+	go test -race -count=1 -v ./test/differential -ginkgo.no-color
 
 .PHONY: lint
 lint: ## Run the linters of .golangci.yml over every module, and kube-api-linter over the API's types.
@@ -87,15 +89,25 @@ bench: ## Measure the limiter beside its peers: ten rounds, one table of ratios.
 	done >dist/bench.txt
 	@cd bench && go run ./report <../dist/bench.txt
 
+.PHONY: scale
+scale: ## Measure the operator with 5,000 bulkheads in 500 ConfigMaps, in about five minutes. Wants an idle machine.
+	@go build -o bin/scale ./hack/scale && exec bin/scale
+
+.PHONY: chaos
+chaos: ## Kill, stall and edit what the operator depends on, in about three minutes. CHAOS_SEED=7 repeats the choices of a run.
+	@go build -o bin/chaos ./hack/chaos && exec bin/chaos $(if $(CHAOS_SEED),-seed $(CHAOS_SEED))
+
 ##@ Change
 .PHONY: generate
 generate: ## Generate deep copies from the API's types.
 	@cd api && $(TOOL) controller-gen object:headerFile=$(HEADER) paths=./v1alpha1
 
 .PHONY: manifests
-manifests: ## Generate the CRD from the API's types, and the operator's role from the controllers' markers.
+manifests: ## Generate the CRD from the API's types, the operator's role from the controllers' markers, and install.yaml.
 	@cd api && $(TOOL) controller-gen crd paths=./v1alpha1 output:crd:dir=$(CURDIR)/config/crd/bases
 	@$(TOOL) controller-gen rbac:roleName=servicebulkhead-operator paths=./controllers/... output:rbac:dir=config/rbac
+	@rendered=$$($(TOOL) kustomize build config/default); \
+	printf '# config/default in one file, written by make manifests. docs/install.md says how to use it.\n%s\n' "$$rendered" >config/install.yaml
 
 .PHONY: clean
 clean: ## Remove what was built here. The binaries of the local control plane stay in their cache.
