@@ -27,9 +27,9 @@ import (
 // empty string, a 0 that stands for nothing, and what is wrong with the metadata.
 // They name the field that the API server names. Where there are none, ask
 // Validate. Where there are some, they include what Validate finds in the rest,
-// and the bulkhead holds what could be read, or is nil; but unknown and duplicate
-// fields are told alone, because what else is missing may be what they were meant
-// to be.
+// and the bulkhead holds what could be read, or is nil; but beside unknown and
+// duplicate fields only the wrong type of what holds them is told, because what
+// else is missing may be what they were meant to be.
 func Parse(raw []byte) (*ServiceBulkhead, field.ErrorList) {
 	var object map[string]any
 	strict, err := json.UnmarshalStrict(raw, &object)
@@ -43,18 +43,23 @@ func Parse(raw []byte) (*ServiceBulkhead, field.ErrorList) {
 		return nil, errs
 	}
 	b := &ServiceBulkhead{TypeMeta: metav1.TypeMeta{APIVersion: GroupVersion.String(), Kind: kind}}
+	if errs := checkTexts(object["metadata"]); len(errs) > 0 {
+		return nil, errs
+	}
 	unknown, err := readMeta(object["metadata"], &b.ObjectMeta)
 	if err != nil {
 		return nil, field.ErrorList{misread(field.NewPath("metadata"), err)}
 	}
 	body := readBody(object, b)
 	if errs := slices.Concat(strictErrors("", strict), strictErrors("metadata.", unknown), body.unknown); len(errs) > 0 {
-		return b, errs
+		return b, append(body.holding(errs), errs...)
 	}
 	return b, complete(b, append(checkMeta(b.ObjectMeta), body.wrong...), body.written)
 }
 
 const kind = "ServiceBulkhead"
+
+var rootType = reflect.TypeFor[ServiceBulkhead]()
 
 // checkName compares apiVersion or kind with what makes an object ours.
 func checkName(object map[string]any, name, want string) field.ErrorList {
@@ -117,6 +122,27 @@ func strictError(path, what string) *field.Error {
 	return &field.Error{Type: field.ErrorTypeForbidden, Field: path, BadValue: field.OmitValueType{}, Detail: what}
 }
 
+// checkTexts names the labels and annotations whose values are no strings. The
+// decoder would name the first, without its key.
+func checkTexts(metadata any) (errs field.ErrorList) {
+	meta, _ := metadata.(map[string]any)
+	for _, name := range []string{"labels", "annotations"} {
+		texts, _ := meta[name].(map[string]any)
+		for _, key := range sortedNames(texts) {
+			detail := "must be of type string: is " + typeOf(texts[key])
+			switch texts[key].(type) {
+			case nil, string:
+				continue
+			case bool, int64, float64:
+				detail = strings.Replace(detail, "integer", "number", 1) + "; put it in quotes"
+			}
+			path := field.NewPath("metadata", name).Key(key)
+			errs = append(errs, field.TypeInvalid(path, field.OmitValueType{}, detail))
+		}
+	}
+	return errs
+}
+
 // readMeta decodes metadata. A wrong type in it ends the reading, as it does on the
 // API server.
 func readMeta(value any, meta *metav1.ObjectMeta) (unknown []error, err error) {
@@ -151,7 +177,7 @@ func readBody(object map[string]any, b *ServiceBulkhead) reader {
 		case "status":
 			status.read(field.NewPath(name), value, reflect.ValueOf(new(ServiceBulkheadStatus)).Elem())
 		default:
-			body.unknown = append(body.unknown, strictError(name, unknownField+": known are apiVersion, kind, metadata, spec, status"))
+			body.unknown = append(body.unknown, strictError(name, unknownOf(rootType, "", name)))
 		}
 	}
 	if object["spec"] == nil {

@@ -116,7 +116,14 @@ func TestParseRefuses(t *testing.T) {
 			[]string{`spec.a.b: Forbidden: unknown field` + known, `spec.queue.fair: Forbidden: unknown field: known are capacity, maxConcurrency`},
 		},
 		"an unknown field beside the spec": {
-			manifest(fine, `,"limit":1`), []string{`limit: Forbidden: unknown field: known are apiVersion, kind, metadata, spec, status`},
+			manifest(fine, `,"limits":1`), []string{`limits: Forbidden: unknown field: known are apiVersion, kind, metadata, spec, status`},
+		},
+		"fields that are not indented": {
+			manifest(`{"limit":1,"maxConcurrency":1}`, `,"reclaimAfter":"30s","labels":{}`), []string{
+				`labels: Forbidden: unknown field: it belongs in metadata: indent it there`,
+				`reclaimAfter: Forbidden: unknown field: it belongs in spec: indent it there`,
+				`spec.maxConcurrency: Forbidden: unknown field: it belongs in spec.queue: indent it there`,
+			},
 		},
 		"an unknown field of the status": {
 			manifest(fine, `,"status":{"conditions":[{"why":1}]}`),
@@ -128,7 +135,21 @@ func TestParseRefuses(t *testing.T) {
 		},
 		"fields in what is no object": {
 			with(`"maxWait":{"s":1},"queue":[[{"a":1}],2]`),
-			[]string{`spec.maxWait.s: Forbidden: unknown field`, `spec.queue[0][0].a: Forbidden: unknown field`},
+			[]string{
+				`spec.maxWait: Invalid value: "object": spec.maxWait in body must be of type string: "object"`,
+				`spec.queue: Invalid value: "array": spec.queue in body must be of type object: "array"`,
+				`spec.maxWait.s: Forbidden: unknown field`, `spec.queue[0][0].a: Forbidden: unknown field`,
+			},
+		},
+		"a list in the place of the spec": {
+			manifest(`[{"limit":3},{"reclaimAfter":"30s"}]`),
+			[]string{
+				`spec: Invalid value: "array": spec in body must be of type object: "array"`,
+				`spec[0].limit: Forbidden: unknown field`, `spec[1].reclaimAfter: Forbidden: unknown field`,
+			},
+		},
+		"an unknown field says nothing of the wrong types beside it": {
+			with(`"queue":[],"queues":[{}]`), []string{`spec.queues: Forbidden: unknown field` + known},
 		},
 		"a field twice": {with(`"limit":2`), []string{`spec.limit: Forbidden: duplicate field`}},
 		"fields twice, in the metadata and under another spelling": {
@@ -185,9 +206,15 @@ func TestParseRefuses(t *testing.T) {
 		"no metadata and spec": {`{"apiVersion":"servicebulkhead.io/v1alpha1","kind":"ServiceBulkhead"}`, []string{`metadata.name: Required value: name or generateName is required`, `spec: Required value`}},
 		"metadata of text":     {object(`"x"`, fine), []string{`metadata: Invalid value: must be of type object: is string`}},
 		"a name of 5":          {object(`{"name":5}`, fine), []string{`metadata.name: Invalid value: must be of type string: is number`}},
-		"a label of 1":         {object(`{"name":"a","labels":{"a":1}}`, fine), []string{`metadata.labels: Invalid value: must be of type string: is number`}},
-		"labels of text":       {object(`{"name":"a","labels":"x"}`, fine), []string{`metadata.labels: Invalid value: must be of type object: is string`}},
-		"finalizers of text":   {object(`{"name":"a","finalizers":"x"}`, fine), []string{`metadata.finalizers: Invalid value: must be of type array: is string`}},
+		"labels of other types": {
+			object(`{"name":"a","labels":{"a":1.0,"b.c/d":true,"e":null,"f":"x"},"annotations":{"g":{}}}`, fine), []string{
+				`metadata.labels[a]: Invalid value: must be of type string: is number; put it in quotes`,
+				`metadata.labels[b.c/d]: Invalid value: must be of type string: is boolean; put it in quotes`,
+				`metadata.annotations[g]: Invalid value: must be of type string: is object`,
+			},
+		},
+		"labels of text":     {object(`{"name":"a","labels":"x"}`, fine), []string{`metadata.labels: Invalid value: must be of type object: is string`}},
+		"finalizers of text": {object(`{"name":"a","finalizers":"x"}`, fine), []string{`metadata.finalizers: Invalid value: must be of type array: is string`}},
 
 		"nothing":                 {``, []string{`(root): Invalid value: unexpected end of JSON input`}},
 		"half an object":          {`{`, []string{`(root): Invalid value: unexpected end of JSON input`}},

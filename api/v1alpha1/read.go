@@ -74,14 +74,37 @@ func (r *reader) readObject(path *field.Path, value any, into reflect.Value) {
 		if i, ok := fields[name]; ok {
 			r.read(path.Child(name), object[name], into.Field(i))
 		} else {
-			r.unknown = append(r.unknown, strictError(path.String()+"."+name, unknownAmong(fields)))
+			at := path.String() + "."
+			r.unknown = append(r.unknown, strictError(at+name, unknownOf(into.Type(), at, name)))
 		}
 	}
 }
 
-// unknownAmong helps who mistyped a name.
-func unknownAmong[T any](fields map[string]T) string {
-	return unknownField + ": known are " + strings.Join(sortedNames(fields), ", ")
+// unknownOf helps who mistyped a name, or its indentation: at is the way to the
+// object, with a dot at its end unless it is the root.
+func unknownOf(object reflect.Type, at, name string) string {
+	for child := range object.Fields() {
+		if in := jsonName(child); in != "" && hasField(child.Type, name) {
+			return unknownField + ": it belongs in " + at + in + ": indent it there"
+		}
+	}
+	names := sortedNames(fieldsOf(object))
+	if at == "" { // the type and the version stand in a struct of their own
+		names = slices.Concat([]string{"apiVersion", "kind"}, names)
+	}
+	return unknownField + ": known are " + strings.Join(names, ", ")
+}
+
+// hasField tells whether a type is an object that has a field of this name.
+func hasField(t reflect.Type, name string) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	_, ok := fieldsOf(t)[name]
+	return ok
 }
 
 func (r *reader) readList(path *field.Path, value any, into reflect.Value) {
@@ -152,6 +175,23 @@ func (r *reader) strangers(path *field.Path, value any) {
 	}
 }
 
+// holding returns the wrong types of what the unknown fields stand in: they are
+// unknown for that reason alone.
+func (r *reader) holding(unknown field.ErrorList) (errs field.ErrorList) {
+	for _, wrong := range r.wrong {
+		if slices.ContainsFunc(unknown, func(err *field.Error) bool { return within(err.Field, wrong.Field) }) {
+			errs = append(errs, wrong)
+		}
+	}
+	return errs
+}
+
+// within tells whether a path leads into another.
+func within(path, of string) bool {
+	rest, ok := strings.CutPrefix(path, of)
+	return ok && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "["))
+}
+
 // wrongType is in the schema's words.
 func wrongType(path *field.Path, want string, value any) *field.Error {
 	got := typeOf(value)
@@ -184,11 +224,20 @@ func typeOf(value any) string {
 func fieldsOf(t reflect.Type) map[string]int {
 	fields := map[string]int{}
 	for i := range t.NumField() {
-		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
+		if name := jsonName(t.Field(i)); name != "" {
 			fields[name] = i
 		}
 	}
 	return fields
+}
+
+// jsonName is what JSON calls a field; empty for what it does not see.
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	if name == "-" {
+		return ""
+	}
+	return name
 }
 
 func sortedNames[T any](object map[string]T) []string {

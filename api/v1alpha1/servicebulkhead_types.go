@@ -39,7 +39,8 @@ type Enforcement string
 const (
 	// EnforcementEnforce sheds it.
 	EnforcementEnforce Enforcement = "Enforce"
-	// EnforcementShadow admits it and counts it as one that would have been shed.
+	// EnforcementShadow admits it, counts it as one that would have waited or been
+	// shed, and cancels nothing.
 	EnforcementShadow Enforcement = "Shadow"
 )
 
@@ -65,7 +66,7 @@ type ServiceBulkheadSpec struct {
 	// configMapName is the ConfigMap, in the bulkhead's own namespace, through
 	// which pods receive this bulkhead. Bulkheads with the same name share one
 	// ConfigMap; pods mount it. A DNS label of at most 63 characters that ends in
-	// -bulkheads. It cannot be changed.
+	// -bulkheads. It cannot be changed. Absent, it is service-bulkheads.
 	// Example: checkout-bulkheads
 	//
 	// +optional
@@ -76,8 +77,9 @@ type ServiceBulkheadSpec struct {
 	ConfigMapName string `json:"configMapName,omitempty"`
 
 	// limit is how many calls to the service may be in flight at once, in each
-	// process, from 0 to 65536. 0 admits nothing: the kill switch. It can be
-	// changed at any time; calls already in flight are left alone.
+	// process, from 0 to 65536. 0 is the kill switch: it admits nothing, unless
+	// enforcement is Shadow. It can be changed at any time; calls already in
+	// flight are left alone.
 	// Example: 25
 	// ---
 	// A pointer, because 0 means something and a forgotten limit must not. Without
@@ -110,16 +112,18 @@ type ServiceBulkheadSpec struct {
 	// onReclaim says what happens to a call that still runs when its slot is
 	// reclaimed. Cancel cancels the call's context; Release lets it run on, no
 	// longer counted, so that a hung service gains up to limit more calls in every
-	// reclaimAfter.
+	// reclaimAfter. Where enforcement is Shadow, nothing is cancelled. Absent, it
+	// is Cancel.
 	// Example: Cancel
 	//
 	// +optional
 	// +default="Cancel"
 	OnReclaim OnReclaim `json:"onReclaim,omitempty"`
 
-	// enforcement says what happens to a call above the limit. Enforce sheds it;
-	// Shadow admits it and counts it as one that would have been shed, to try a
-	// limit out before it bites.
+	// enforcement says what happens to a call above the limit. Enforce sheds it,
+	// at once or after maxWait. Shadow admits every call and only counts, to try a
+	// limit out before it bites: nobody waits, no task is queued or refused, and
+	// no call is cancelled. Absent, it is Enforce.
 	// Example: Shadow
 	//
 	// +optional
@@ -185,11 +189,16 @@ type ServiceBulkheadStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// observedGeneration is the metadata.generation that the rest of the status
-	// speaks about; -1 until the operator has seen the object. A smaller number
-	// than metadata.generation means that the last change is still being worked on.
+	// speaks about. Absent, it is -1: the operator has not seen the object yet. A
+	// smaller number than metadata.generation means that the last change is still
+	// being worked on.
 	// Example: 3
+	// ---
+	// The status as a whole has the same default; this one is for a status that
+	// somebody empties.
 	//
 	// +optional
+	// +default=-1
 	// +kubebuilder:validation:Minimum=-1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -197,8 +206,8 @@ type ServiceBulkheadStatus struct {
 	// spec.service, or metadata.name where that is absent.
 	// Example: payments
 	// ---
-	// As long as a metadata.name may be: of an object whose name breaks a newer rule,
-	// the status must still be able to say so.
+	// As long as a metadata.name may be: of an object whose name breaks a newer
+	// rule, the status must still be able to say so.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -234,8 +243,8 @@ type ConfigMapRef struct {
 
 // ServiceBulkhead limits how many calls to one service each process of an
 // application has in flight at once, so that a slow service cannot take the
-// application down with it. The operator publishes it in a ConfigMap; the agent in
-// the pod enforces it, and follows changes without a restart.
+// application down with it. The operator publishes it in a ConfigMap; the
+// agent in the pod enforces it, and follows changes without a restart.
 // ---
 // What is immutable is the effective service: writing out the name that was
 // implied changes nothing for a pod, so it is allowed.
@@ -262,16 +271,16 @@ type ServiceBulkhead struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec is the bulkhead as it should be: how many calls to one service each
-	// process of the application may have in flight, how long one more may wait, and
-	// when a slot counts as abandoned. limit and reclaimAfter are required.
+	// process of the application may have in flight, how long one more may wait,
+	// and when a slot counts as abandoned. limit and reclaimAfter are required.
 	// Example: {service: payments, limit: 25, maxWait: 50ms, reclaimAfter: 30s}
 	//
 	// +required
 	Spec ServiceBulkheadSpec `json:"spec,omitzero"`
 
-	// status is what became of the bulkhead: whether and where pods can read it. Only
-	// the operator writes it.
-	// Example: {observedGeneration: 3, service: payments, conditions: [{type: Ready, status: "True"}]}
+	// status is what became of the bulkhead: whether and where pods can read it.
+	// Only the operator writes it.
+	// Example: {observedGeneration: 3, service: payments, configMapRef: {…}}
 	//
 	// +optional
 	// +default={"observedGeneration":-1}

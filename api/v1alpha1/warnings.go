@@ -10,6 +10,8 @@ import "time"
 const (
 	riskyLimit = "spec.limit: 0 is the kill switch: no call to the service is admitted; " +
 		"set 1 or more unless the service is meant to be cut off"
+	idleLimit = "spec.limit: 0 cuts nothing off while spec.enforcement is Shadow: every call to the service is admitted; " +
+		"set Enforce for the kill switch"
 	riskyMaxWait = "spec.maxWait: 1s or more holds callers for that long while the service is slow, so that they pile up; " +
 		"choose a fraction of a second, or 0s to shed at once"
 	riskyReclaimAfter = "spec.reclaimAfter: less than 1s takes the slots of calls that are merely slow, and cancels them or stops counting them; " +
@@ -35,21 +37,29 @@ func Warnings(b *ServiceBulkhead) []string {
 		return nil
 	}
 	spec := &b.Spec
+	shadow := spec.Enforcement == EnforcementShadow
 	var out []string
 	warn := func(risky bool, text string) {
 		if risky {
 			out = append(out, text)
 		}
 	}
-	warn(*spec.Limit == 0, riskyLimit)
-	warn(spec.MaxWait.valid() >= time.Second, riskyMaxWait)
+	warn(*spec.Limit == 0 && !shadow, riskyLimit)
+	warn(*spec.Limit == 0 && shadow, idleLimit)
+	warn(spec.MaxWait.valid() >= time.Second && !shadow, riskyMaxWait)
 	warn(spec.ReclaimAfter.valid() < time.Second, riskyReclaimAfter)
-	warn(spec.Enforcement == EnforcementShadow, riskyEnforcement)
-	if spec.Queue != nil && *spec.Limit > 0 { // with a limit of 0 there is nothing to share
+	warn(shadow, riskyEnforcement)
+	if spec.queues() {
 		warn(spec.Queue.Capacity > queueRounds*spec.queueShare(), riskyCapacity)
 		warn(spec.Queue.MaxConcurrency > *spec.Limit, riskyMaxConcurrency)
 	}
 	return out
+}
+
+// queues tells whether a task can ever wait for one of several slots: with a limit
+// of 0 there is nothing to share, and in Shadow every task runs at once.
+func (s *ServiceBulkheadSpec) queues() bool {
+	return s.Queue != nil && *s.Limit > 0 && s.Enforcement != EnforcementShadow
 }
 
 // queueShare is how many slots queued tasks may hold at once.

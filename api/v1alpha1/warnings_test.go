@@ -42,8 +42,8 @@ func TestWarnings(t *testing.T) {
 			said[text] = true
 		}
 	}
-	if len(said) != 6 {
-		t.Errorf("the rows reach %d of 6 warnings", len(said))
+	if len(said) != 7 {
+		t.Errorf("the rows reach %d of 7 warnings", len(said))
 	}
 }
 

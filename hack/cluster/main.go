@@ -79,22 +79,25 @@ func withPlane(ctx context.Context, use func(context.Context, *localplane.Plane)
 	return use(ctx, plane)
 }
 
-// hold tells how to use the plane, and waits for the signal to end.
-func hold(ctx context.Context, plane *localplane.Plane) error {
-	fmt.Printf(`The control plane is up: %s. In another shell:
+const howTo = `The control plane is up: %s. In another shell:
 
     export KUBECONFIG=%s
     export PATH=%s:$PATH
     kubectl apply -k config/crd
+    kubectl apply -k config/policies
     kubectl apply -f config/samples
 
-The API server checks ServiceBulkheads from here on. It has no nodes, so pods stay Pending; the operator
+The API server checks ServiceBulkheads from here on, and warns of what is risky. It has no nodes, so pods stay Pending; the operator
 runs as a process:
 
     make build && bin/operator -leader-elect=false -log-format=text
 
 Logs are in %s. Ctrl-C stops everything and removes it.
-`, plane.Config.Host, plane.KubeconfigFile, plane.Assets, plane.Logs)
+`
+
+// hold tells how to use the plane, and waits for the signal to end.
+func hold(ctx context.Context, plane *localplane.Plane) error {
+	fmt.Printf(howTo, plane.Config.Host, plane.KubeconfigFile, plane.Assets, plane.Logs)
 	<-ctx.Done()
 	fmt.Println("stopping")
 	return nil

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -153,5 +154,23 @@ func wantGone(t *testing.T, kubeconfig string) {
 	t.Helper()
 	if _, err := os.Stat(kubeconfig); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the plane's directory is still there: %v", err)
+	}
+}
+
+// TestHowTo: what people are told to apply is there, and warnings are part of it.
+func TestHowTo(t *testing.T) {
+	var applied []string
+	for line := range strings.Lines(howTo) {
+		if words := strings.Fields(line); len(words) == 4 && words[0] == "kubectl" && words[1] == "apply" {
+			applied = append(applied, words[3])
+		}
+	}
+	if want := []string{"config/crd", "config/policies", "config/samples"}; !slices.Equal(applied, want) {
+		t.Errorf("got %q, want %q", applied, want)
+	}
+	for _, path := range applied {
+		if _, err := os.Stat(filepath.Join("../..", path)); err != nil {
+			t.Error(err)
+		}
 	}
 }

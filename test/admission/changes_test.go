@@ -72,6 +72,15 @@ var _ = Describe("Of an existing bulkhead, the API server", func() {
 			"Invalid value: must be longer than spec.maxWait: otherwise waiting calls are admitted on top of calls that still run"}})
 	})
 
+	It("never shows a status that has been emptied as one that is done", func(ctx context.Context) {
+		create(ctx, "emptied", nil)
+		Expect(merge(ctx, "emptied", `{"status":{"observedGeneration":1}}`)).To(Succeed())
+		u, err := bulkheads.Patch(ctx, "emptied", types.JSONPatchType,
+			[]byte(`[{"op":"replace","path":"/status","value":{}}]`), metav1.PatchOptions{}, "status")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(u.Object["status"]).To(Equal(map[string]any{"observedGeneration": int64(-1)}))
+	})
+
 	It("keeps spec and status apart, and a status applied twice writes once", func(ctx context.Context) {
 		create(ctx, "apart", nil)
 		Expect(merge(ctx, "apart", `{"status":{"observedGeneration":7}}`)).To(Succeed())

@@ -28,7 +28,10 @@ const (
 func makeGuardedConfigMaps(ctx context.Context) {
 	for _, object := range []*corev1.ConfigMap{
 		newMap(ownMap, func(c *corev1.ConfigMap) {
-			c.Labels["team"], c.Annotations = "shop", map[string]string{"note": "ours too"}
+			c.Labels["team"], c.Labels["app.kubernetes.io/instance"] = "shop", "a"
+			c.Annotations = map[string]string{
+				"note": "ours too", "argocd.argoproj.io/tracking-id": "a", "kubectl.kubernetes.io/last-applied-configuration": "a",
+			}
 			c.Finalizers, c.Data["other"] = []string{"example.com/hold"}, "text"
 		}),
 		newMap(crowdedMap, func(c *corev1.ConfigMap) {
@@ -118,7 +121,8 @@ var configMapRules = []guardRule{
 	},
 	{
 		refusal: "the operator writes the key bulkheads.v1.json and the label servicebulkhead.io/managed of a ConfigMap, and nothing else: " +
-			"other keys, labels, annotations, finalizers and owner references are other people's; let one of them write those",
+			"other keys, finalizers, owner references and all managedFields at once are other people's, and so are labels and " +
+			"annotations: none may go, and those by which tools know what is theirs may not change; let one of them write those",
 		attempts: []attempt{
 			{"creates a ConfigMap with another key", createMap("new-bulkheads", func(c *corev1.ConfigMap) { c.Data["other"] = "text" })},
 			{"creates a ConfigMap with a finalizer", createMap("new-bulkheads", func(c *corev1.ConfigMap) { c.Finalizers = []string{"example.com/hold"} })},
@@ -135,6 +139,12 @@ var configMapRules = []guardRule{
 			{"adds binary data", patchMap(ownMap, `{"binaryData":{"another":"AA=="}}`)},
 			{"removes somebody's label", patchMap(ownMap, `{"metadata":{"labels":{"team":null}}}`)},
 			{"removes somebody's annotation", patchMap(ownMap, `{"metadata":{"annotations":{"note":null}}}`)},
+			{"changes by which Argo CD knows its own", patchMap(ownMap, `{"metadata":{"annotations":{"argocd.argoproj.io/tracking-id":"b"}}}`)},
+			{"changes by which an older Argo CD knows its own", patchMap(ownMap, `{"metadata":{"labels":{"app.kubernetes.io/instance":"b"}}}`)},
+			{"changes what kubectl applied", patchMap(ownMap, `{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"b"}}}`)},
+			{"makes a ConfigMap Flux's", patchMap(ownMap, `{"metadata":{"labels":{"kustomize.toolkit.fluxcd.io/name":"b"}}}`)},
+			{"makes a ConfigMap Helm's", patchMap(ownMap, `{"metadata":{"annotations":{"meta.helm.sh/release-name":"b"}}}`)},
+			{"forgets who wrote which field", patchMap(ownMap, `{"metadata":{"managedFields":[{}]}}`)},
 			{"adds a finalizer", patchMap(ownMap, `{"metadata":{"finalizers":["example.com/hold","example.com/more"]}}`)},
 			{"removes somebody's finalizer", patchMap(ownMap, `{"metadata":{"finalizers":null}}`)},
 			{"adds an owner", patchMap(ownMap, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"a","uid":"1"}]}}`)},

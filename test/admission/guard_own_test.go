@@ -36,7 +36,8 @@ var _ = Describe("The operator's account does its own work", func() {
 		})
 	}
 	crowd := func(c *corev1.ConfigMap) {
-		c.Labels["team"], c.Annotations = "shop", map[string]string{"note": "ours too"}
+		c.Labels["team"], c.Labels["app.kubernetes.io/instance"] = "shop", "a"
+		c.Annotations = map[string]string{"note": "ours too", "argocd.argoproj.io/tracking-id": "a"}
 		c.Finalizers, c.Data["other"] = []string{"example.com/hold"}, "text"
 		c.BinaryData = map[string][]byte{"blob": {0, 1}}
 	}

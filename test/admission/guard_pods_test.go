@@ -98,7 +98,7 @@ var podRules = []guardRule{
 	},
 	{
 		refusal: "the operator writes nothing of a pod but its own annotation, revision.servicebulkhead.io/ and a ConfigMap's name: " +
-			"spec, status, labels, finalizers and owner references are other people's; let one of them write those",
+			"spec, status, labels, finalizers, owner references and all managedFields at once are other people's; let one of them write those",
 		attempts: []attempt{
 			{"labels a pod through pods/status", patchPod(willingPod, `{"metadata":{"labels":{"app":"none"}}}`, "status")},
 			{"changes a pod's label through pods/status", patchPod(willingPod, `{"metadata":{"labels":{"team":"none"}}}`, "status")},
@@ -111,6 +111,7 @@ var podRules = []guardRule{
 			{"gives a pod an owner", patchPod(willingPod, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"a","uid":"1"}]}}`)},
 			{"changes a pod's image", patchPod(willingPod, `{"spec":{"containers":[{"name":"main","image":"example.com/intruder:1"}]}}`)},
 			{"ends a pod by a deadline", patchPod(willingPod, `{"spec":{"activeDeadlineSeconds":1}}`)},
+			{"forgets who wrote which field of a pod", patchPod(willingPod, `{"metadata":{"managedFields":[{}]}}`)},
 			{"labels a pod beside its own annotation", patchPod(willingPod,
 				`{"metadata":{"labels":{"app":"none"},"annotations":{"revision.servicebulkhead.io/shop-bulkheads":"1"}}}`, "status")},
 		},

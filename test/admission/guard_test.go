@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 )
 
 // guarded is the namespace in which the operator's role allows too much.
@@ -59,6 +60,30 @@ var _ = Describe("The operator's account, with every right", Ordered, ContinueOn
 		}
 	}
 })
+
+// An overlay that sets a namespace moves the ServiceAccount and not what stands in
+// an expression, so the guards go by the account's name.
+var _ = DescribeTable("The guards hold", func(ctx context.Context, user string, held bool) {
+	config := rest.CopyConfig(plane.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:masters"}}
+	a := newAccount(config)
+	for _, guard := range guards {
+		rule := guard.rules[0]
+		err := rule.attempts[0].do(ctx, a) // all of them dry runs
+		if held {
+			Expect(err).To(MatchError(HaveSuffix(rule.refusal)), guard.policy)
+		} else {
+			Expect(err).NotTo(HaveOccurred(), guard.policy)
+		}
+	}
+},
+	Entry("the operator where config/default puts it", operatorUser, true),
+	Entry("the operator in another namespace", "system:serviceaccount:platform:"+operatorAccount, true),
+	Entry("no other account", "system:serviceaccount:"+operatorNamespace+":default", false),
+	Entry("no account whose name ends alike", "system:serviceaccount:platform:my-"+operatorAccount, false),
+	Entry("no account whose name begins alike", "system:serviceaccount:platform:"+operatorAccount+"s", false),
+	Entry("no person of that name", operatorAccount, false),
+)
 
 // dryRun leaves nothing behind.
 var dryRun = []string{metav1.DryRunAll}

@@ -44,14 +44,6 @@ var _ = Describe("With kubectl", func() {
 		kubectl(ctx, "apply", "--dry-run=server", "-f", samplesDir+"/application")
 	})
 
-	It("a refusal reads well", func(ctx context.Context) {
-		manifest := writeManifest("{limit: 1, maxWait: 5m, reclaimAfter: 30s}")
-		output, err := plane.KubectlCommand(ctx, "apply", "-f", manifest).CombinedOutput()
-		Expect(err).To(HaveOccurred())
-		Expect(string(output)).To(Equal(`The ServiceBulkhead "payments" is invalid: spec.maxWait: Invalid value: "5m": ` +
-			"must be at most 60s: an unbounded wait is the pile-up that a bulkhead exists to prevent\n"))
-	})
-
 	It("get shows what matters", func(ctx context.Context) {
 		kubectl(ctx, "apply", "-f", samplesDir)
 		DeferCleanup(func(ctx context.Context) { kubectl(ctx, "delete", "-n", "shop", "sbh", "--all") })

@@ -85,7 +85,7 @@ func withoutValue(text string) string { return value.ReplaceAllString(text, "$1:
 // sections renders what the page is to say.
 func sections(t *testing.T) map[string]string {
 	all := answers{}
-	for _, add := range []func(*testing.T, answers){addRefusals, addMisfits, addChanges, addWarnings, addGuards, addVerdicts} {
+	for _, add := range []func(*testing.T, answers){addKubectlAnswers, addRefusals, addMisfits, addChanges, addWarnings, addGuards, addVerdicts} {
 		add(t, all)
 	}
 	out := map[string]string{}
@@ -139,11 +139,22 @@ func addChanges(t *testing.T, all answers) {
 	}
 }
 
+// addWarnings gives as examples what is warned of once, or what comes with no other
+// example of the same warning.
 func addWarnings(t *testing.T, all answers) {
-	for _, row := range readRows[risk](t, warningsFile) {
+	rows := readRows[risk](t, warningsFile)
+	alone := map[string]bool{}
+	for _, row := range rows {
 		if len(row.Warnings) == 1 {
-			field, _, _ := strings.Cut(row.Warnings[0], ":")
-			all.add("warnings of "+field, row.Warnings[0], example(t, row.Case, row.Name, row.Spec))
+			alone[row.Warnings[0]] = true
+		}
+	}
+	for _, row := range rows {
+		for _, text := range row.Warnings {
+			if len(row.Warnings) == 1 || !alone[text] {
+				field, _, _ := strings.Cut(text, ":")
+				all.add("warnings of "+field, text, example(t, row.Case, row.Name, row.Spec))
+			}
 		}
 	}
 }

@@ -119,12 +119,25 @@ var _ = Describe("The API server, alone", func() {
 		kubectl(ctx, "create", "--dry-run=server", "-f", writeManifest("{limit: 1, reclaimAfter: 30s, limit: 2}"))
 	})
 
-	It("tells of missing fields and wrong types first", func(ctx context.Context) {
-		for _, field := range []string{"limit", "reclaimAfter"} {
-			spec := map[string]any{"limit": int64(1), "maxWait": "5m", "reclaimAfter": "30s"}
-			delete(spec, field)
-			expectRefusals(tryToCreate(ctx, object("payments", spec)), []refusal{{"spec." + field, "Required value"}})
-		}
+	DescribeTable("tells first of fields that are missing, have a wrong type or word, or are too long",
+		func(ctx context.Context, field string, value any) {
+			spec := map[string]any{"limit": int64(1), "maxWait": "5m", "reclaimAfter": "30s", field: value}
+			if value == nil {
+				delete(spec, field)
+			}
+			err := tryToCreate(ctx, object("payments", spec))
+			Expect(refusals(err)).To(HaveExactElements(HaveField("Field", "spec."+field)), "the whole answer: %v", err)
+		},
+		Entry("a missing limit", "limit", nil),
+		Entry("a missing window", "reclaimAfter", nil),
+		Entry("a wrong type", "limit", "25"),
+		Entry("a wrong word", "enforcement", "shadow"),
+		Entry("a long service", "service", strings.Repeat("a", 64)),
+	)
+
+	It("tells of a number beyond its bounds beside the rest", func(ctx context.Context) {
+		err := tryToCreate(ctx, object("payments", map[string]any{"limit": int64(-1), "maxWait": "5m", "reclaimAfter": "30s"}))
+		Expect(refusals(err)).To(HaveLen(2), "the whole answer: %v", err)
 	})
 
 	It("tells every mistake of several at once", func(ctx context.Context) {

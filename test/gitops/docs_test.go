@@ -14,11 +14,15 @@ import (
 )
 
 // TestPageOfStates: the table of docs/gitops.md pairs the words of kstatus with
-// those of Argo CD as the tests do, and names every reason to wait for a person.
+// those of Argo CD as the tests do, and names every reason to wait for a person; the
+// kill switch is the one that is tested.
 func TestPageOfStates(t *testing.T) {
 	text, err := os.ReadFile("../../docs/gitops.md")
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), "-p '"+killSwitchPatch+"'") {
+		t.Errorf("the kill switch is not %s", killSwitchPatch)
 	}
 	pairs := map[status.Status]string{}
 	var stalled string

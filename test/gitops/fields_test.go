@@ -119,25 +119,31 @@ var _ = Describe("Fields", func() {
 			kubectl(ctx, "-n", namespace, "apply", "--server-side", "--field-manager=git", "--force-conflicts", "-f", payments("payments", spec))
 		}
 		killSwitch := func() {
-			kubectl(ctx, "-n", namespace, "patch", "sbh", "payments", "--type=merge", `--patch={"spec":{"limit":0}}`)
+			kubectl(ctx, "-n", namespace, "patch", "sbh", "payments", "--type=merge", "--patch="+killSwitchPatch)
 			Eventually(limits(ctx, namespace)).Should(HaveKeyWithValue("payments", 0))
+			Expect(kubectl(ctx, "-n", namespace, "get", "sbh", "payments", "-o", "jsonpath={.spec.enforcement}")).To(Equal("Enforce"))
 		}
-		git("limit: 25, reclaimAfter: 30s")
+		const usual = "limit: 25, reclaimAfter: 30s, enforcement: Shadow"
+		git(usual)
 		Eventually(limits(ctx, namespace)).Should(HaveKeyWithValue("payments", 25))
 		killSwitch()
-		git("limit: 25, reclaimAfter: 30s") // self-healing
+		git(usual) // self-healing
 		Eventually(limits(ctx, namespace)).Should(HaveKeyWithValue("payments", 25))
 
 		killSwitch()
 		Eventually(state(ctx, namespace, "payments")).Should(Equal(current))
 		before, document := generations(ctx, namespace, "payments")(now), versions(ctx, namespace)(now)["ConfigMap"]
-		git("limit: 0, reclaimAfter: 30s") // Git has caught up
+		git("limit: 0, reclaimAfter: 30s, enforcement: Enforce") // Git has caught up
 		Expect(generations(ctx, namespace, "payments")(now)).To(Equal(before))
 		Expect(versions(ctx, namespace)(now)["ConfigMap"]).To(Equal(document))
-		git("limit: 25, reclaimAfter: 30s")
+		git(usual)
 		Eventually(limits(ctx, namespace)).Should(HaveKeyWithValue("payments", 25))
 	})
 })
+
+// killSwitchPatch is what docs/gitops.md tells to do in a hurry: under Shadow a limit
+// of 0 alone would cut nothing off.
+const killSwitchPatch = `{"spec":{"limit":0,"enforcement":"Enforce"}}`
 
 // owned lists the parts of an object, at its top, in which a manager owns fields.
 func owned(entries []metav1.ManagedFieldsEntry, manager, subresource string) (parts []string) {

@@ -84,6 +84,46 @@ func TestHealthWithoutStatus(t *testing.T) {
 	}
 }
 
+// oddStatuses are those that the operator never writes. Some of them not even the
+// API server would show.
+var oddStatuses = map[string]string{
+	"no generation, Ready":          `{conditions: [{type: Ready, status: "True"}]}`,
+	"no generation, Stalled":        `{conditions: [{type: Stalled, status: "True", reason: A, message: b}]}`,
+	"somebody's Reconciling, Ready": `{observedGeneration: 1, conditions: [{type: Reconciling, status: "True"}, {type: Ready, status: "True"}]}`,
+	"Reconciling, then Stalled":     `{observedGeneration: 1, conditions: [{type: Reconciling, status: "True"}, {type: Stalled, status: "True"}]}`,
+	"Stalled, then Reconciling":     `{observedGeneration: 1, conditions: [{type: Stalled, status: "True"}, {type: Reconciling, status: "True"}]}`,
+	"Ready, then Reconciling":       `{observedGeneration: 1, conditions: [{type: Ready, status: "True"}, {type: Reconciling, status: "True"}]}`,
+	"Reconciling no more":           `{observedGeneration: 1, conditions: [{type: Reconciling, status: "False"}, {type: Ready, status: "True"}]}`,
+	"Stalled without a message":     `{observedGeneration: 1, conditions: [{type: Stalled, status: "True", reason: A}]}`,
+	"Stalled without a reason":      `{observedGeneration: 1, conditions: [{type: Stalled, status: "True", message: b}]}`,
+	"Ready without a message":       `{observedGeneration: 1, conditions: [{type: Ready, status: "True", reason: A}]}`,
+	"not Ready, without a word":     `{observedGeneration: 1, conditions: [{type: Ready, status: "False"}]}`,
+	"a condition without a type":    `{observedGeneration: 1, conditions: [{status: "True"}, {type: Ready, status: "True"}]}`,
+	"Ready twice":                   `{observedGeneration: 1, conditions: [{type: Ready, status: "True"}, {type: Ready, status: "False"}]}`,
+	"not Ready, then Ready":         `{observedGeneration: 1, conditions: [{type: Ready, status: "False"}, {type: Ready, status: "True"}]}`,
+	"Stalled twice":                 `{observedGeneration: 1, conditions: [{type: Stalled, status: "True"}, {type: Stalled, status: "False"}, {type: Ready, status: "True"}]}`,
+}
+
+// TestHealthOfOddStatuses: also of what only somebody else can have written, both
+// say the same.
+func TestHealthOfOddStatuses(t *testing.T) {
+	for name, text := range oddStatuses {
+		object := map[string]any{}
+		if err := yaml.Unmarshal([]byte("{metadata: {name: payments, generation: 1}, status: "+text+"}"), &object); err != nil {
+			t.Fatal(err)
+		}
+		numbers(object)
+		got, err := runScript(t.Context(), &unstructured.Unstructured{Object: object})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		computed, err := status.Compute(&unstructured.Unstructured{Object: object})
+		if err != nil || got.Status != healthOf[computed.Status] {
+			t.Errorf("%s: the script says %+v, kstatus %+v, %v", name, got, computed, err)
+		}
+	}
+}
+
 // TestHealthScriptInArgoCDsConfigMap: the file for argocd-cm holds the script, and
 // nothing that would replace anybody's settings.
 func TestHealthScriptInArgoCDsConfigMap(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
@@ -51,19 +52,45 @@ func fields(t *testing.T) map[string]apiextensionsv1.JSONSchemaProps {
 
 // TestEveryFieldIsExplained: kubectl explain shows these texts to users. A text
 // begins with its field, ends with an example, and names the units of a length of
-// time.
+// time, and the default where there is one.
 func TestEveryFieldIsExplained(t *testing.T) {
 	for path, field := range fields(t) {
 		name := path[strings.LastIndex(path, ".")+1:]
 		text, example, _ := strings.Cut(field.Description, "\nExample: ")
+		words := strings.ReplaceAll(text, "\n", " ")
 		if !strings.HasPrefix(text, name+" ") {
 			t.Errorf("%s: the text must begin with the field's name: %q", path, text)
 		}
 		if example == "" || strings.Contains(example, "\n") {
 			t.Errorf("%s: the text must end with a line %q", path, "Example: …")
 		}
-		if duration(field) && !strings.Contains(strings.ReplaceAll(text, "\n", " "), "in units of h, m, s or ms") {
+		if duration(field) && !strings.Contains(words, "in units of h, m, s or ms") {
 			t.Errorf("%s: the text must name the units", path)
+		}
+		if value, ok := scalarDefault(field); ok && !strings.Contains(words, "Absent, it is "+value) {
+			t.Errorf("%s: the text must say: Absent, it is %s", path, value)
+		}
+	}
+}
+
+// scalarDefault is what the schema fills in; of an object, its fields tell.
+func scalarDefault(field apiextensionsv1.JSONSchemaProps) (text string, ok bool) {
+	if field.Default == nil || field.Type == "object" {
+		return "", false
+	}
+	return strings.Trim(string(field.Default.Raw), `"`), true
+}
+
+// TestExplanationsFit: kubectl explain indents a text by 4 and breaks what is longer
+// than 80 columns, which leaves single words on lines of their own.
+func TestExplanationsFit(t *testing.T) {
+	all := fields(t)
+	all["(root)"] = *crd(t).Spec.Versions[0].Schema.OpenAPIV3Schema
+	for path, field := range all {
+		for line := range strings.SplitSeq(field.Description, "\n") {
+			if n := utf8.RuneCountInString(line); n > 76 {
+				t.Errorf("%s: %d columns, at most 76 fit: %q", path, n, line)
+			}
 		}
 	}
 }
@@ -131,8 +158,12 @@ func TestNamesAndColumns(t *testing.T) {
 	if version.Subresources == nil || version.Subresources.Status == nil {
 		t.Error("there is no status subresource")
 	}
-	if status := version.Schema.OpenAPIV3Schema.Properties["status"]; status.Default == nil || string(status.Default.Raw) != `{"observedGeneration":-1}` {
+	status := version.Schema.OpenAPIV3Schema.Properties["status"]
+	if status.Default == nil || string(status.Default.Raw) != `{"observedGeneration":-1}` {
 		t.Errorf("the status has the default %v", status.Default)
+	}
+	if field := status.Properties["observedGeneration"]; field.Default == nil || string(field.Default.Raw) != "-1" {
+		t.Errorf("status.observedGeneration has the default %v", field.Default)
 	}
 	var columns []string
 	for _, column := range version.AdditionalPrinterColumns {

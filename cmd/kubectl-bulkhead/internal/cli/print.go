@@ -43,9 +43,43 @@ func line(f judge.Finding) string {
 		parts = append(parts, object(f))
 	}
 	if f.Field != "" {
-		parts = append(parts, f.Field)
+		parts = append(parts, shorten(f.Field, maxField))
 	}
-	return strings.ReplaceAll(strings.Join(append(parts, f.Message), ": "), "\n", " ")
+	return printable(strings.Join(append(parts, shorten(f.Message, maxMessage)), ": "))
+}
+
+// printable keeps a line one line, and from moving a terminal's cursor or changing
+// its colours: what a manifest says is not what a terminal is to do.
+func printable(text string) string {
+	var out strings.Builder
+	for _, r := range text {
+		switch {
+		case r == '\n':
+			out.WriteByte(' ')
+		case strconv.IsPrint(r):
+			out.WriteRune(r)
+		default:
+			quoted := strconv.QuoteRune(r)
+			out.WriteString(quoted[1 : len(quoted)-1])
+		}
+	}
+	return out.String()
+}
+
+// What is printed of a name, a field and a message; legal names have up to 253
+// characters.
+const (
+	maxName    = 253
+	maxField   = 512
+	maxMessage = 4096
+)
+
+// shorten cuts a text that nobody would read to its end.
+func shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // object is how a person calls it.
@@ -54,9 +88,9 @@ func object(f judge.Finding) string {
 	case f.Name == "":
 		return "ServiceBulkhead"
 	case f.Namespace == "":
-		return "ServiceBulkhead " + f.Name
+		return "ServiceBulkhead " + shorten(f.Name, maxName)
 	}
-	return "ServiceBulkhead " + f.Namespace + "/" + f.Name
+	return "ServiceBulkhead " + shorten(f.Namespace, maxName) + "/" + shorten(f.Name, maxName)
 }
 
 func printJSON(out io.Writer, report judge.Report) error {

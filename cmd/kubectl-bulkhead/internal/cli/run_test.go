@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -38,7 +39,7 @@ func TestOutput(t *testing.T) {
 			if code != codeStuck {
 				t.Errorf("got exit code %d, want %d for the template", code, codeStuck)
 			}
-			if want := "checked 5 ServiceBulkheads, skipped 2 other objects: 6 errors, 3 warnings, 1 unreadable\n"; stderr != want {
+			if want := "checked 5 ServiceBulkheads, skipped 2 other objects: 6 errors, 2 warnings, 1 unreadable\n"; stderr != want {
 				t.Errorf("stderr: got %q, want %q", stderr, want)
 			}
 			compare(t, filepath.Join("testdata", golden), stdout)
@@ -83,6 +84,8 @@ func TestExitCodes(t *testing.T) {
 		"nothing at all, as JSON":    {"", "validate -f - -o json --allow-empty", 0, `"findings": []`, ""},
 		"unreadable, empty allowed":  {"\t", "validate -f - --allow-empty", 2, "cannot be read as YAML", ""},
 		"one file is missing":        {fine, "validate -f - -f testdata/none.yaml", 2, "testdata/none.yaml: no such file or directory", "checked 1"},
+		"an empty name":              {"", "validate --filename=", 2, "", "error: -f: an empty name"},
+		"a remote file":              {"", "validate -f https://example.com/a.yaml", 2, "", "error: -f: https://example.com/a.yaml: only files are read; fetch it, and pipe it into -f -"},
 		"no files":                   {"", "validate", 2, "", "error: -f: say which files"},
 		"stdin twice":                {"", "validate -f - -f -", 2, "", "error: -f: stdin can be read only once"},
 		"an argument":                {"", "validate testdata", 2, "", `error: unknown command "testdata"`},
@@ -104,6 +107,49 @@ func TestExitCodes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNoControlCharacters: what a manifest says must not reach a terminal as a
+// command, nor a log as a line of its own.
+func TestNoControlCharacters(t *testing.T) {
+	manifest := `{"apiVersion":"servicebulkhead.io/v1alpha1","kind":"ServiceBulkhead","metadata":{"name":"a\u001b[31m\r\nfake.yaml:1: ok\u009b\u202eb"},` +
+		`"spec":{"limit":-1,"reclaimAfter":"30s","a\u001b\u0007":1}}`
+	_, stdout, _ := run(manifest, "validate", "-f", "-", "-n", "shop")
+	const want = `<stdin>:1: ServiceBulkhead shop/a\x1b[31m\r fake.yaml:1: ok\u009b\u202eb: spec.a\x1b\a: Forbidden: unknown field`
+	if !strings.HasPrefix(stdout, want) || strings.Count(stdout, "\n") != 1 {
+		t.Errorf("got %q, want %q", stdout, want)
+	}
+}
+
+// TestLongNames: a line is for people, whatever is in the file.
+func TestLongNames(t *testing.T) {
+	long := strings.Repeat("é", 1<<20)
+	manifest := `{"apiVersion":"servicebulkhead.io/v1alpha1","kind":"ServiceBulkhead","metadata":{"name":"` + long + `","labels":{"` + long + `":1}}}`
+	_, stdout, _ := run(manifest, "validate", "-f", "-")
+	for line := range strings.Lines(stdout) {
+		if len(line) > 6000 || !utf8.ValidString(line) || !strings.Contains(line, "ServiceBulkhead é") || !strings.Contains(line, "é…: ") {
+			t.Errorf("got %d bytes: %.200q", len(line), line)
+		}
+	}
+	if stdout == "" {
+		t.Error("got nothing")
+	}
+}
+
+func TestInputWithoutAnEnd(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	code := Run([]string{"validate", "-f", "-"}, endless{}, &stdout, &stderr)
+	if code != codeStuck || stdout.String() != "<stdin>: larger than 64 MiB: check it in parts\n" {
+		t.Errorf("got exit code %d, %q", code, stdout.String())
+	}
+}
+
+// endless never ends.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }
 
 // TestQuietWhenFine: what is piped on must be empty when nothing is found.

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +29,8 @@ Exit codes:
   0  nothing is wrong; there may be warnings
   1  an object is wrong, or there are warnings and --warnings-as-errors is given
   2  not everything could be checked: a wrong flag, a file that is missing or no
-     YAML, or no ServiceBulkhead at all, unless --allow-empty is given`
+     YAML, a directory without manifests; or no ServiceBulkhead at all, unless
+     --allow-empty is given`
 
 	validateExample = `  kubectl bulkhead validate -f manifests/ -R
   kustomize build overlays/production | kubectl bulkhead validate -f -
@@ -66,7 +67,7 @@ func validateCommand(code *int) *cobra.Command {
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "the `namespace` of objects that name none; absent, they are a namespace of their own")
 	flags.StringVarP(&o.output, "output", "o", "text", "the `format` of the findings: text or json")
 	flags.BoolVar(&o.warningsAsErrors, "warnings-as-errors", false, "exit with 1 when there are warnings")
-	flags.BoolVar(&o.allowEmpty, "allow-empty", false, "exit with 0 when there is no ServiceBulkhead")
+	flags.BoolVar(&o.allowEmpty, "allow-empty", false, "exit with 0 when no manifest is of a ServiceBulkhead; a directory without manifests is a 2 all the same")
 	return command
 }
 
@@ -90,7 +91,12 @@ func (o options) run(c *cobra.Command) (int, error) {
 func (o options) check() error {
 	stdins := 0
 	for _, file := range o.files {
-		if file == manifest.Stdin {
+		switch {
+		case file == "":
+			return errors.New("-f: an empty name")
+		case strings.HasPrefix(file, "http://"), strings.HasPrefix(file, "https://"):
+			return fmt.Errorf("-f: %s: only files are read; fetch it, and pipe it into -f -", file)
+		case file == manifest.Stdin:
 			stdins++
 		}
 	}
@@ -110,7 +116,11 @@ func (o options) read(stdin io.Reader) []manifest.Content {
 	files, faults := manifest.Expand(o.files, o.recursive)
 	contents := []manifest.Content{{Faults: faults}}
 	for _, file := range files {
-		name, text, err := readFile(file, stdin)
+		text, err := manifest.ReadFile(file, stdin)
+		name := file
+		if file == manifest.Stdin {
+			name = "<stdin>"
+		}
 		if err != nil {
 			contents = append(contents, manifest.Content{Faults: []manifest.Fault{manifest.Unreadable(name, err)}})
 			continue
@@ -118,15 +128,6 @@ func (o options) read(stdin io.Reader) []manifest.Content {
 		contents = append(contents, manifest.Read(name, text))
 	}
 	return contents
-}
-
-func readFile(file string, stdin io.Reader) (name string, text []byte, err error) {
-	if file == manifest.Stdin {
-		text, err = io.ReadAll(stdin)
-		return "<stdin>", text, err
-	}
-	text, err = os.ReadFile(file)
-	return file, text, err
 }
 
 // code is the exit code: not having seen everything is worse than having seen

@@ -80,9 +80,15 @@ func needName(b *v1alpha1.ServiceBulkhead) field.ErrorList {
 	return field.ErrorList{field.Required(field.NewPath("metadata", "name"), "generateName cannot be applied")}
 }
 
-// refuse adds an error, in the API server's words.
+// refuse adds an error, in the API server's words, with a hint where these are about
+// types and not about what to write.
 func (s *subject) refuse(err *field.Error) {
-	s.find(Error, err.Field, err.ErrorBody())
+	message := err.ErrorBody()
+	text, _ := s.Scalar(err.Field)
+	if help := hint(err, text); help != "" {
+		message += " (" + help + ")"
+	}
+	s.find(Error, err.Field, message)
 }
 
 // warn adds warnings, which begin with the field.
@@ -96,10 +102,10 @@ func (s *subject) warn(texts []string) {
 // warnOfOctals adds a warning for each number that YAML reads as an octal one.
 func (s *subject) warnOfOctals() {
 	for _, path := range []string{"spec.limit", "spec.queue.capacity", "spec.queue.maxConcurrency"} {
-		text := s.Plain(path)
+		text, plain := s.Scalar(path)
 		value, err := strconv.ParseInt(text, 0, 64)
 		decimal := strings.TrimLeft(text, "0")
-		if err == nil && value > 7 && octal(text) {
+		if plain && err == nil && value > 7 && octal(text) {
 			s.find(Warning, path, fmt.Sprintf("%s is read as %d: a leading 0 makes it octal; write %d, or %s if that is meant",
 				text, value, value, decimal))
 		}

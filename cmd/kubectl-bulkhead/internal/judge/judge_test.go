@@ -42,7 +42,7 @@ func TestTogether(t *testing.T) {
 		},
 		"one service twice": {
 			files: []string{write("shop", "b", ", service: a"), write("shop", "a", "")},
-			want:  []string{"1.yaml:4 spec.service " + `Duplicate value: "a": service a belongs to ServiceBulkhead a in ConfigMap service-bulkheads`},
+			want:  []string{"1.yaml:4 spec.service " + `Duplicate value: "a": service a belongs to ServiceBulkhead a in ConfigMap service-bulkheads: delete one of the two; the other is at 2.yaml:1`},
 		},
 		"one service in two ConfigMaps": {
 			files: []string{write("shop", "b", ", service: a, configMapName: b-bulkheads"), write("shop", "a", "")}},
@@ -102,6 +102,54 @@ func TestEverythingAtOnce(t *testing.T) {
 	want := []string{"1 unreadable ", "6 error spec.maxWait", "10 error metadata.name", "11 warning spec.maxWait", "14 warning "}
 	if !slices.Equal(got, want) || report.Errors != 2 || report.Warnings != 2 || report.Unreadable != 1 || report.Checked != 2 || report.Skipped != 1 {
 		t.Errorf("got %q, want %q, and %+v", got, want, report)
+	}
+}
+
+// TestHints: where the API server speaks of types, who writes YAML needs to know what
+// to write.
+func TestHints(t *testing.T) {
+	tests := map[string]string{ // from the spec to the end of the first message
+		`limit: "25", reclaimAfter: 30s`:                                    ` (write 25 without quotes)`,
+		`limit: twenty, reclaimAfter: 30s`:                                  ` (write a whole number, such as 25)`,
+		`limit: yes, reclaimAfter: 30s`:                                     ` (write a whole number, such as 25)`,
+		`limit: 2.5, reclaimAfter: 30s`:                                     ` (write a whole number, such as 25)`,
+		`limit: 1, reclaimAfter: 30`:                                        ` (write it with its unit: 30s, or 30ms)`,
+		`limit: 1, reclaimAfter: 30s, maxWait: 0`:                           ` (write 0s)`,
+		`limit: 1, reclaimAfter: 30s, drainTimeout: 1.5`:                    ` (put it in quotes, if it is meant)`,
+		`limit: 1, reclaimAfter: 30s, service: no`:                          ` (put it in quotes, if it is meant)`,
+		`limit: 1, reclaimAfter: 30s, queue: 64`:                            ` (write an object, such as {capacity: 64})`,
+		`limit: "{{ .Values.l }}", reclaimAfter: 30s`:                       ` (this looks like a template: check what it renders)`,
+		`limit: 1, reclaimAfter: "{{ .Values.r }}"`:                         ` (this looks like a template: check what it renders)`,
+		`limit: 1, reclaimAfter: 1d`:                                        `and 0 needs a unit too (0s)`,
+		`limit: -1, reclaimAfter: 30s`:                                      `greater than or equal to 0`,
+		`limit: 1, reclaimAfter: 30s, enforcement: shadow`:                  `supported values: "Enforce", "Shadow"`,
+		`limit: 1, reclaimAfter: 30s, queue: {capacity: [1]}`:               ` (write a whole number, such as 25)`,
+		`limit: 1, reclaimAfter: 30s, service: {a: 1}`:                      `unknown field`,
+		`limit: 1, reclaimAfter: 30s, configMapName: [], service: payments`: `must be of type string: "array"`,
+	}
+	for spec, want := range tests {
+		text := "apiVersion: servicebulkhead.io/v1alpha1\nkind: ServiceBulkhead\nmetadata: {name: a}\nspec: {" + spec + "}\n"
+		report := Judge([]manifest.Content{manifest.Read("file", []byte(text))}, "")
+		if len(report.Findings) == 0 || !strings.HasSuffix(report.Findings[len(report.Findings)-1].Message, want) {
+			t.Errorf("%s: got %+v, want %q", spec, report.Findings, want)
+		}
+	}
+}
+
+// TestLabels: each label whose value is no string is told, where it stands.
+func TestLabels(t *testing.T) {
+	text := "apiVersion: servicebulkhead.io/v1alpha1\nkind: ServiceBulkhead\nmetadata:\n  name: a\n  labels:\n    version: 1.0\n" +
+		"    example.com/on-call: true\nspec: {limit: 1, reclaimAfter: 30s}\n"
+	var got []string
+	for _, f := range Judge([]manifest.Content{manifest.Read("file", []byte(text))}, "").Findings {
+		got = append(got, fmt.Sprintf("%d %s: %s", f.Line, f.Field, f.Message))
+	}
+	want := []string{
+		"6 metadata.labels[version]: Invalid value: must be of type string: is number; put it in quotes",
+		"7 metadata.labels[example.com/on-call]: Invalid value: must be of type string: is boolean; put it in quotes",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -17,11 +17,37 @@ func judgeTogether(subjects []*subject) {
 	for i, s := range subjects {
 		set[i] = s.bulkhead
 	}
-	for i, errs := range v1alpha1.ValidateSet(set) {
+	found := v1alpha1.ValidateSet(set)
+	owners := ownersOf(subjects, found)
+	for i, errs := range found {
 		for _, err := range errs {
+			if owner := owners[claimOf(set[i])]; owner != nil && err.Type == field.ErrorTypeDuplicate {
+				err.Detail += "; the other is at " + owner.place()
+			}
 			subjects[i].refuse(err)
 		}
 	}
+}
+
+// claim is what only one object can have.
+type claim struct{ namespace, configMap, service string }
+
+func claimOf(b *v1alpha1.ServiceBulkhead) claim {
+	return claim{b.Namespace, b.ConfigMapName(), b.Service()}
+}
+
+// ownersOf says whose the services are: of the first that is not refused.
+func ownersOf(subjects []*subject, found []field.ErrorList) map[claim]*subject {
+	owners := map[claim]*subject{}
+	for i, s := range subjects {
+		if s.bulkhead == nil || len(found[i]) > 0 {
+			continue
+		}
+		if of := claimOf(s.bulkhead); owners[of] == nil {
+			owners[of] = s
+		}
+	}
+	return owners
 }
 
 // refuseTwins refuses objects that have the name of an earlier one: an API server

@@ -5,10 +5,13 @@ package manifest
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Stdin is the path that means standard input.
@@ -19,21 +22,35 @@ const Stdin = "-"
 var extensions = []string{".json", ".yaml", ".yml"}
 
 // Expand replaces directories by the manifests in them, and in their
-// sub-directories when recursive; a file that is named twice is read once. What
-// cannot be found is a fault, of no line, beside what can be.
+// sub-directories when recursive; a file that is named twice, by a link for one, is
+// read once. What cannot be found is a fault, of no line, beside what can be.
 func Expand(paths []string, recursive bool) (files []string, faults []Fault) {
 	seen := map[string]bool{}
 	for _, path := range paths {
 		found, wrong := expand(path, recursive)
 		faults = append(faults, wrong...)
 		for _, file := range found {
-			if !seen[file] {
+			if id := identity(file); !seen[id] {
 				files = append(files, file)
+				seen[id] = true
 			}
-			seen[file] = true
 		}
 	}
 	return files, faults
+}
+
+// identity is the same for every name of a file.
+func identity(file string) string {
+	if file == Stdin {
+		return file
+	}
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		file = target
+	}
+	if absolute, err := filepath.Abs(file); err == nil {
+		file = absolute
+	}
+	return file
 }
 
 func expand(path string, recursive bool) ([]string, []Fault) {
@@ -42,6 +59,8 @@ func expand(path string, recursive bool) ([]string, []Fault) {
 	}
 	info, err := os.Stat(path)
 	switch {
+	case err != nil && strings.Contains(path, ","):
+		return nil, []Fault{Unreadable(path, fmt.Errorf("%w; each file needs a -f of its own", cause(err)))}
 	case err != nil:
 		return nil, []Fault{Unreadable(path, err)}
 	case !info.IsDir():
@@ -62,11 +81,50 @@ func walk(root string, recursive bool) (files []string, faults []Fault) {
 		case entry.IsDir() && path != root && !recursive:
 			return fs.SkipDir
 		case !entry.IsDir() && slices.Contains(extensions, filepath.Ext(path)):
+			if err := regular(path); err != nil {
+				faults = append(faults, Unreadable(filepath.Clean(path), err))
+				break
+			}
 			files = append(files, filepath.Clean(path))
 		}
 		return nil
 	})
 	return files, faults
+}
+
+// regular refuses what a directory should not hold: to read from a pipe or a device
+// may take for ever. A file that is named itself may be one.
+func regular(path string) error {
+	info, err := os.Stat(path) // of what a link leads to
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("not a regular file")
+	}
+	return err
+}
+
+// maxMiB is how much of a file is read.
+const maxMiB = 64
+
+// ReadFile reads a file that Expand found; standard input is given.
+func ReadFile(path string, stdin io.Reader) ([]byte, error) {
+	if path == Stdin {
+		return readAll(stdin)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return readAll(file)
+}
+
+// readAll gives up on what has no end.
+func readAll(from io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(from, maxMiB<<20+1))
+	if len(text) > maxMiB<<20 {
+		return nil, fmt.Errorf("larger than %d MiB: check it in parts", maxMiB)
+	}
+	return text, err
 }
 
 func hint(recursive bool) string {
@@ -78,8 +136,13 @@ func hint(recursive bool) string {
 
 // Unreadable is the fault of a file that could not be opened or read.
 func Unreadable(path string, err error) Fault {
+	return Fault{File: path, Message: cause(err).Error()}
+}
+
+// cause leaves out the path, which stands before the message anyway.
+func cause(err error) error {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
-		err = pathErr.Err // the path stands before it anyway
+		return pathErr.Err
 	}
-	return Fault{File: path, Message: err.Error()}
+	return err
 }

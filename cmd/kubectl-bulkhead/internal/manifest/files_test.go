@@ -42,13 +42,18 @@ func TestExpand(t *testing.T) {
 		"a link to a directory":    {[]string{"link"}, false, []string{"link/1.yaml", "link/2.yml", "link/3.json"}, ""},
 		"stdin":                    {[]string{"-", "a/1.yaml"}, false, []string{"-", "a/1.yaml"}, ""},
 		"a file, named twice":      {[]string{"a/1.yaml", "a", "./a/1.yaml"}, false, []string{"a/1.yaml", "a/2.yml", "a/3.json"}, ""},
+		"a file, by its full name": {[]string{"a/1.yaml", "$PWD/a/1.yaml"}, false, []string{"a/1.yaml"}, ""},
+		"a file, by a link":        {[]string{"a/1.yaml", "link/1.yaml"}, false, []string{"a/1.yaml"}, ""},
+		"two files in one name":    {[]string{"a/1.yaml,a/2.yml"}, false, nil, "a/1.yaml,a/2.yml: no such file or directory; each file needs a -f of its own"},
 		"no such file":             {[]string{"a/1.yaml", "z.yaml"}, false, []string{"a/1.yaml"}, "z.yaml: no such file or directory"},
-		"an empty name":            {[]string{""}, false, nil, ": no such file or directory"},
 		"a directory of others":    {[]string{"none"}, true, nil, "none: the directory holds no .yaml, .yml or .json file"},
 		"a directory of others, -": {[]string{"none"}, false, nil, "; -R looks into its sub-directories too"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
+			for i := range test.paths {
+				test.paths[i] = os.ExpandEnv(test.paths[i])
+			}
 			files, faults := Expand(test.paths, test.recursive)
 			if !slices.Equal(files, test.files) {
 				t.Errorf("got %q, want %q", files, test.files)

@@ -22,6 +22,28 @@ type Object struct {
 
 	root *yaml.Node // nil where the positions are not known
 	line int        // on which the document begins
+	keys keys
+}
+
+// keys remember where in a mapping its keys are, the last of equal ones, so that to
+// find each of very many does not take the square of their number.
+type keys map[*yaml.Node]map[string]int
+
+// child is the function of this name, with a memory.
+func (k keys) child(node *yaml.Node, name string) (key, value *yaml.Node) {
+	if node.Kind != yaml.MappingNode || k == nil {
+		return child(node, name)
+	}
+	if k[node] == nil {
+		k[node] = make(map[string]int, len(node.Content)/2)
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			k[node][node.Content[i].Value] = i
+		}
+	}
+	if i, ok := k[node][name]; ok {
+		return node.Content[i], follow(node.Content[i+1])
+	}
+	return merged(node, name)
 }
 
 // Line is where a field stands, named as the API server names it, such as
@@ -35,24 +57,24 @@ func (o Object) Line(path string) int {
 	return o.line + line - 1
 }
 
-// Plain is the text of a field as it stands in the file, if it stands there without
-// quotes; otherwise it is empty.
-func (o Object) Plain(path string) string {
+// Scalar is the text of a field as it stands in the file, and whether it stands there
+// without quotes; it is empty where there is no such field, or it is no scalar.
+func (o Object) Scalar(path string) (text string, plain bool) {
 	if o.root == nil {
-		return ""
+		return "", false
 	}
 	node, _, rest := o.find(path)
-	if rest != "" || node.Kind != yaml.ScalarNode || node.Style != 0 {
-		return ""
+	if rest != "" || node.Kind != yaml.ScalarNode {
+		return "", false
 	}
-	return node.Value
+	return node.Value, node.Style == 0
 }
 
 // find goes along a path as far as it leads; rest is what remains of it.
 func (o Object) find(path string) (node *yaml.Node, line int, rest string) {
 	node, line = o.root, o.root.Line
 	for path != "" {
-		key, value, rest := step(node, path)
+		key, value, rest := o.keys.step(node, path)
 		if key == nil {
 			break
 		}
@@ -63,13 +85,13 @@ func (o Object) find(path string) (node *yaml.Node, line int, rest string) {
 
 // step goes from a node to its child that the path begins with. Keys may have dots
 // in them, as those of labels do; the longest that fits is taken.
-func step(node *yaml.Node, path string) (key, value *yaml.Node, rest string) {
+func (k keys) step(node *yaml.Node, path string) (key, value *yaml.Node, rest string) {
 	if node.Kind == yaml.SequenceNode {
 		return stepInto(node, path)
 	}
 	for name := path; name != ""; name = name[:max(strings.LastIndexAny(name, ".["), 0)] {
 		bare := strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
-		if key, value := child(node, bare); key != nil {
+		if key, value := k.child(node, bare); key != nil {
 			return key, value, strings.TrimPrefix(path[len(name):], ".")
 		}
 	}
@@ -135,6 +157,9 @@ func follow(node *yaml.Node) *yaml.Node {
 // document has to do. The parser is a sister of the one that kubectl converts with,
 // and the only one of the two that tells positions.
 func (c chunk) root() *yaml.Node {
+	if c.json {
+		return jsonRoot(c.text)
+	}
 	var document yaml.Node
 	if err := yaml.Unmarshal(c.text, &document); err != nil || len(document.Content) == 0 {
 		return nil

@@ -45,7 +45,10 @@ func TestLines(t *testing.T) {
 		"JSON":                       {"{\n\t\"kind\": \"ServiceBulkhead\",\n\t\"spec\": {\n\t\t\"limit\": 1\n\t}\n}\n", "spec.limit", 4},
 		"JSON, the second object":    {"{\"kind\": \"Secret\"}\n\n{\"kind\": \"ServiceBulkhead\",\n\"spec\": {}}\n", "spec", 4},
 		"JSON, then YAML":            {"{\"kind\": \"Secret\"}\n---\nkind: ServiceBulkhead\nspec: {}\n", "spec", 4},
-		"JSON that YAML cannot read": {"\n{\"kind\": \"ServiceBulkhead\",\n\"spec\": \"\\ud83d\\ude00\"}\n", "spec", 2},
+		"JSON that YAML cannot read": {"\n{\"kind\": \"ServiceBulkhead\",\n\"spec\": \"\\ud83d\\ude00\"}\n", "spec", 3},
+		"JSON with slashes escaped":  {"{\n\t\"kind\": \"ServiceBulkhead\",\n\t\"x\": {\"t\": \"x\\/y\"},\n\t\"spec\": {\n\t\t\"limit\": 1\n\t}\n}\n", "spec.limit", 5},
+		"JSON, an item of a list":    {"{\"items\": [null,\n[], {\"kind\":\n\"ServiceBulkhead\",\n\"a\": [1,\n2]}]}", "a[1]", 5},
+		"JSON, the last of two":      {"{\"kind\": \"ServiceBulkhead\",\n\"a\": 1,\n\"a\": 2}", "a", 3},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -125,6 +128,7 @@ func TestWhatIsOurs(t *testing.T) {
 		"a list":                         {"kind: List\nitems: [{kind: ServiceBulkhead}, {kind: Secret}, null, 1]\n", 1, 3},
 		"a list of none":                 {"kind: List\nitems: []\n", 0, 0},
 		"a list that is none":            {"kind: List\nitems: 1\n", 0, 1},
+		"a list of ours, of anything":    {"apiVersion: servicebulkhead.io/v1alpha1\nkind: ServiceBulkheadList\nitems: [null, 3, [], {kind: Secret}, {}]\n", 5, 0},
 		"ours with items":                {"kind: ServiceBulkhead\nitems: []\n", 1, 0},
 	}
 	for name, test := range tests {
