@@ -23,13 +23,16 @@ const conflictDelay = time.Second
 
 // settle tells errors that the world makes from those that need attention. What it
 // returns is logged, counted and retried with growing delays; one error that needs
-// attention is enough for that, whatever else there is.
+// attention is enough for that, whatever else there is. Of a pass that the process's
+// own end cut short nothing needs attention: the next process begins with it.
 func settle(ctx context.Context, errs ...error) (reconcile.Result, error) {
 	var result reconcile.Result
 	var serious []error
 	for _, err := range errs {
 		switch {
 		case err == nil:
+		case ctx.Err() != nil:
+			log.FromContext(ctx).V(1).Info("cut short", "cause", err.Error())
 		case gone(err):
 			log.FromContext(ctx).V(1).Info("gone meanwhile", "cause", err.Error())
 		case overtaken(err):

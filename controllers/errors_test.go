@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -62,6 +63,18 @@ func TestSettleTakesTheWorst(t *testing.T) {
 	gone := apierrors.NewNotFound(bulkheads, "search")
 	if result, err := settle(t.Context(), conflict, gone); err != nil || result.RequeueAfter != conflictDelay {
 		t.Errorf("got %+v, %v, want another try in %s", result, err, conflictDelay)
+	}
+}
+
+// TestSettleAtTheEnd: a process that ends does not complain that it could not finish.
+func TestSettleAtTheEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if result, err := settle(ctx, fmt.Errorf("read ConfigMap: %w", context.Canceled)); err != nil || !result.IsZero() {
+		t.Errorf("got %+v, %v", result, err)
+	}
+	if _, err := settle(t.Context(), fmt.Errorf("read ConfigMap: %w", context.Canceled)); err == nil {
+		t.Error("cut off by somebody else: got no error")
 	}
 }
 

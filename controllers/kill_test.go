@@ -88,6 +88,24 @@ var _ = Describe("An operator", func() {
 	})
 })
 
+var _ = Describe("An operator that is asked to end", func() {
+	It("in the midst of work leaves it to the next, in time and without a complaint", func(ctx context.Context) {
+		namespace := newNamespace(ctx)
+		settle := stir(ctx, namespace)
+		for range 3 {
+			wrote := configMapWritten(ctx, namespace)
+			operator := startProcess(namespace)
+			wrote(2)
+			began := time.Now()
+			operator.Terminate()
+			Eventually(operator).Should(gexec.Exit(0))
+			Expect(time.Since(began)).To(BeNumerically("<", gracefulShutdown))
+			Expect(operator.complaints()).To(BeEmpty())
+		}
+		settle()
+	})
+})
+
 // contest kills the operator when the document holds a new service and most likely
 // no status tells for whom, and only then creates a rival, which it returns. By age,
 // to the second, and by name the service would be the rival's.

@@ -4,7 +4,6 @@
 package controllers
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -21,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
@@ -31,7 +29,7 @@ import (
 //
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=create,namespace=servicebulkhead-system
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,resourceNames=operator.servicebulkhead.io,verbs=get;update,namespace=servicebulkhead-system
-// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch,namespace=servicebulkhead-system
+// +kubebuilder:rbac:groups="",resources=events,verbs=create,namespace=servicebulkhead-system
 
 const (
 	// LeaderElectionID is the name of the Lease that the leading replica holds.
@@ -60,9 +58,8 @@ type Options struct {
 	// Resync is how often everything is looked at without a cause; 0 means
 	// DefaultResync.
 	Resync time.Duration
-	// MetricsAddress is where metrics are served, in plain HTTP and to everybody who
-	// can reach it; empty or "0" means nowhere.
-	MetricsAddress string
+	// Metrics says where metrics are served, and to whom.
+	Metrics MetricsOptions
 	// ProbeAddress is where /healthz and /readyz are served; empty or "0" means
 	// nowhere.
 	ProbeAddress string
@@ -80,7 +77,7 @@ func ManagerOptions(o Options) manager.Options {
 	return manager.Options{
 		Scheme:                  newScheme(),
 		Cache:                   cacheOptions(o),
-		Metrics:                 server.Options{BindAddress: cmp.Or(o.MetricsAddress, "0")},
+		Metrics:                 o.Metrics.server(),
 		HealthProbeBindAddress:  o.ProbeAddress,
 		LeaderElection:          o.LeaderElection,
 		LeaderElectionID:        LeaderElectionID,
@@ -102,17 +99,19 @@ func Setup(mgr manager.Manager) error {
 	if err != nil {
 		return fmt.Errorf("index bulkheads: %w", err)
 	}
+	arrivals := newArrivals()
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("servicebulkhead").
-		Watches(&v1alpha1.ServiceBulkhead{}, handler.EnqueueRequestsFromMapFunc(requestConfigMap),
+		Watches(&v1alpha1.ServiceBulkhead{}, handler.EnqueueRequestsFromMapFunc(arrivals.request),
 			builder.WithPredicates(bulkheadChanged)).
 		WatchesMetadata(&corev1.ConfigMap{}, &handler.EnqueueRequestForObject{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: newRateLimiter()}).
 		Complete(&reconciler{
-			client: mgr.GetClient(),
-			live:   mgr.GetAPIReader(),
-			events: mgr.GetEventRecorder(FieldOwner),
-			pace:   newPace(),
+			client:   mgr.GetClient(),
+			live:     mgr.GetAPIReader(),
+			events:   mgr.GetEventRecorder(FieldOwner),
+			pace:     newPace(),
+			arrivals: arrivals,
 		})
 }
 

@@ -4,13 +4,16 @@
 package controllers
 
 import (
+	"os"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/yaml"
 )
 
 func TestCacheIsSmall(t *testing.T) {
@@ -59,5 +62,22 @@ func TestRetriesAreNeverFarApart(t *testing.T) {
 func TestManagerWatchesAllNamespacesByDefault(t *testing.T) {
 	if got := ManagerOptions(Options{}).Cache.DefaultNamespaces; got != nil {
 		t.Errorf("watches only %v", got)
+	}
+}
+
+// TestShutdownFitsTheGracePeriod: the operator gives up on what hangs before the
+// kubelet gives up on the operator.
+func TestShutdownFitsTheGracePeriod(t *testing.T) {
+	text, err := os.ReadFile("../config/manager/deployment.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var deployment appsv1.Deployment
+	if err := yaml.Unmarshal(text, &deployment); err != nil {
+		t.Fatal(err)
+	}
+	grace := time.Duration(*deployment.Spec.Template.Spec.TerminationGracePeriodSeconds) * time.Second
+	if got := *ManagerOptions(Options{}).GracefulShutdownTimeout; grace-got < 5*time.Second {
+		t.Errorf("gives up after %s, the kubelet after %s", got, grace)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
+// No metric has a label whose values people choose: there are as many series for
+// 5,000 bulkheads as for one.
 var (
 	configMapWrites = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "servicebulkhead_configmap_writes_total",
@@ -20,13 +22,82 @@ var (
 		Name: "servicebulkhead_status_writes_total",
 		Help: "Statuses of ServiceBulkheads written. In the steady state it does not grow.",
 	})
+
+	conflicts = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "servicebulkhead_conflicts_total",
+		Help: "Writes that somebody else's overtook, by kind of object. They are tried again.",
+	}, []string{"kind"})
+
+	reconciles = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "servicebulkhead_reconciles_total",
+		Help: "Passes over a ConfigMap, by outcome.",
+	}, []string{"outcome"})
+
+	publishDuration = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "servicebulkhead_publish_duration_seconds",
+		Help: "From a ServiceBulkhead's change, as the operator hears of it, until its ConfigMap holds it. " +
+			"Of changes that are written together, the first counts.",
+		Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
+	})
+
+	population = newCensus()
 )
 
-// registerMetrics adds the counters to those that the manager serves. They count
+// The kinds of object that a conflict may be about.
+const (
+	kindConfigMap = "ConfigMap"
+	kindBulkhead  = "ServiceBulkhead"
+)
+
+// passOutcome is what a pass came to, as the metric tells it.
+type passOutcome string
+
+const (
+	passUnchanged passOutcome = "Unchanged"
+	passWritten   passOutcome = "Written"
+	passBlocked   passOutcome = "Blocked"
+	passOvertaken passOutcome = "Overtaken"
+	passFailed    passOutcome = "Failed"
+)
+
+// outcomeOf sums a pass up. An obstacle needs a person, so it goes before the error
+// that it may come with.
+func outcomeOf(p pass, errs []error) passOutcome {
+	outcome := passUnchanged
+	if p.todo.write != "" {
+		outcome = passWritten
+	}
+	for _, err := range errs {
+		switch {
+		case gone(err):
+		case overtaken(err) && outcome != passFailed:
+			outcome = passOvertaken
+		case !overtaken(err):
+			outcome = passFailed
+		}
+	}
+	if p.after.obstacle != "" {
+		outcome = passBlocked
+	}
+	return outcome
+}
+
+func countConflict(kind string, err error) {
+	if overtaken(err) {
+		conflicts.WithLabelValues(kind).Inc()
+	}
+}
+
+// collectors are all metrics of this package.
+func collectors() []prometheus.Collector {
+	return []prometheus.Collector{configMapWrites, statusWrites, conflicts, reconciles, publishDuration, population}
+}
+
+// registerMetrics adds the metrics to those that the manager serves. They count
 // for the process, so a second manager in it finds them there.
 func registerMetrics() error {
-	for _, counter := range []prometheus.Collector{configMapWrites, statusWrites} {
-		err := metrics.Registry.Register(counter)
+	for _, collector := range collectors() {
+		err := metrics.Registry.Register(collector)
 		if _, there := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !there {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -14,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -103,7 +105,8 @@ var _ = Describe("A namespace", func() {
 
 // relabel replaces the whole object, as clients do that read, change and update.
 func relabel(ctx context.Context, object client.Object, value string) error {
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	patient := wait.Backoff{Steps: 200, Duration: 5 * time.Millisecond, Jitter: 1}
+	return retry.RetryOnConflict(patient, func() error {
 		if err := admin.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return err
 		}

@@ -35,3 +35,23 @@ func TestPaceGathersABurst(t *testing.T) {
 		}
 	})
 }
+
+// TestO16NoDelayIsEverZeroOrPast: a write that was long ago, or at no time at all, is
+// no reason to look again, let alone at once and again.
+func TestO16NoDelayIsEverZeroOrPast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		key := types.NamespacedName{Name: "one"}
+		for name, at := range map[string]time.Time{
+			"just over": time.Now().Add(-burst), "long ago": time.Now().Add(-time.Hour), "never": {},
+		} {
+			p := newPace()
+			p.written[key] = at
+			if got := p.wait(key); got > 0 {
+				t.Errorf("%s: waits %s", name, got)
+			}
+			if got := p.wait(key); got != 0 {
+				t.Errorf("%s, asked again: got %s, want 0", name, got)
+			}
+		}
+	})
+}

@@ -40,7 +40,7 @@ func startProcess(namespace string, flags ...string) *process {
 	address := freeAddress()
 	flags = append([]string{
 		"--kubeconfig=" + operatorKubeconfig, "--namespaces=" + namespace, "--leader-elect=false",
-		"--metrics-bind-address=" + address, "--health-probe-bind-address=0",
+		"--metrics-secure=false", "--metrics-bind-address=" + address, "--health-probe-bind-address=0",
 	}, flags...)
 	command := exec.Command(binary, flags...)
 	dieWithParent(command)

@@ -16,7 +16,7 @@ import (
 // written are the counters that stand still in the steady state.
 var written = []string{
 	"servicebulkhead_configmap_writes_total", "servicebulkhead_status_writes_total",
-	"controller_runtime_reconcile_errors_total",
+	"servicebulkhead_publish_duration_seconds_count", "controller_runtime_reconcile_errors_total",
 }
 
 var _ = Describe("The steady state", func() {
@@ -38,6 +38,13 @@ var _ = Describe("The steady state", func() {
 		before, err := operator.metrics(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(before).To(HaveKeyWithValue(written[0], BeEquivalentTo(2)))
+		Expect(before).To(And(
+			HaveKeyWithValue("servicebulkhead_bulkheads", BeEquivalentTo(4)),
+			HaveKeyWithValue("servicebulkhead_published_documents", BeEquivalentTo(1)),
+			HaveKeyWithValue("servicebulkhead_published_entries", BeEquivalentTo(2)),
+			HaveKeyWithValue("servicebulkhead_publish_duration_seconds_count", BeNumerically(">=", 2)),
+			HaveKeyWithValue("servicebulkhead_publish_duration_seconds_sum", BeNumerically("<", defaultTimeout.Seconds())),
+		))
 		versions := resourceVersions(ctx, namespace)
 		Expect(versions).To(HaveLen(4 + 3)) // every namespace has kube-root-ca.crt
 

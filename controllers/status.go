@@ -23,6 +23,7 @@ func (r *reconciler) report(ctx context.Context, verdicts []v1alpha1.Verdict, af
 	var errs []error
 	for _, v := range verdicts {
 		err := r.reportOne(ctx, v, nextStatus(v, after))
+		countConflict(kindBulkhead, err)
 		if err == nil || gone(err) {
 			continue
 		}

@@ -24,6 +24,8 @@ import (
 type outcome struct {
 	// published is what pods read from now on.
 	published services
+	// wrote says that this pass put it there.
+	wrote bool
 	// obstacle says why that is not what was decided: a reason of the condition
 	// Ready.
 	obstacle string
@@ -41,6 +43,7 @@ func (r *reconciler) write(ctx context.Context, req reconcile.Request, current o
 		return before, nil
 	}
 	if err := r.put(ctx, req.NamespacedName, current, desired); err != nil {
+		countConflict(kindConfigMap, err)
 		if refused(err) {
 			before.obstacle, before.refusal = v1alpha1.ReasonConfigMapRefused, refusal(err)
 		}
@@ -54,7 +57,7 @@ func (r *reconciler) write(ctx context.Context, req reconcile.Request, current o
 		r.events.Eventf(current.object, nil, corev1.EventTypeWarning, eventRestored, actionRestore,
 			"%s", driftNote(todo.write, current, desired))
 	}
-	return outcome{published: desired.services}, nil
+	return outcome{published: desired.services, wrote: true}, nil
 }
 
 // put creates the ConfigMap or updates it. Only a create is sure not to merge

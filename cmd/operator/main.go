@@ -46,9 +46,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // serve runs the manager until ctx ends.
 func serve(ctx context.Context, o options) error {
+	if err := o.Metrics.Check(); err != nil {
+		return err
+	}
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("find API server: %w", err)
+	}
+	if o.qps > 0 { // otherwise GetConfig has lifted the client's own limit
+		config.QPS, config.Burst = o.qps, o.burst
 	}
 	mgr, err := ctrl.NewManager(config, controllers.ManagerOptions(o.Options))
 	if err != nil {

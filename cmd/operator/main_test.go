@@ -21,17 +21,19 @@ func TestParse(t *testing.T) {
 	if !o.LeaderElection || o.Namespaces != nil || o.Resync != controllers.DefaultResync {
 		t.Errorf("defaults: got %+v", o)
 	}
-	if !strings.HasPrefix(o.MetricsAddress, "127.0.0.1:") {
-		t.Errorf("metrics are served to everybody, at %s", o.MetricsAddress)
+	if !o.Metrics.Secure || o.Metrics.CertDir != "" || o.Metrics.Address != ":8443" || o.qps != 0 {
+		t.Errorf("defaults: got %+v", o)
 	}
 
 	o, err = parse([]string{
 		"--namespaces=shop, billing,", "--resync-period=1s", "--leader-elect=false", "--log-level=debug", "--log-format=text",
+		"--kube-api-qps=12.5", "--metrics-secure=false", "--metrics-bind-address=0",
 	}, t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(o.Namespaces, []string{"shop", "billing"}) || o.Resync != time.Second || o.LeaderElection {
+	if !slices.Equal(o.Namespaces, []string{"shop", "billing"}) || o.Resync != time.Second || o.LeaderElection ||
+		o.qps != 12.5 || o.Metrics.Secure || o.Metrics.Address != "0" {
 		t.Errorf("got %+v", o)
 	}
 }
@@ -49,6 +51,10 @@ func TestRunWithoutServing(t *testing.T) {
 		"argument":     {[]string{"shop"}, 2, "", `"shop": there are flags only`},
 		"log format":   {[]string{"--log-format=xml"}, 2, "", `--log-format: "xml": must be json or text`},
 		"log level":    {[]string{"--log-level=loud"}, 2, "", "log-level"},
+		"rate":         {[]string{"--kube-api-qps=-1"}, 2, "", "-kube-api-qps: must be a number of at least 0"},
+		"no rate":      {[]string{"--kube-api-qps=NaN"}, 2, "", "-kube-api-qps: must be a number of at least 0"},
+		"burst":        {[]string{"--kube-api-burst=0"}, 2, "", "--kube-api-burst: 0: must be at least 1"},
+		"certificates": {[]string{"--metrics-secure=false", "--metrics-cert-dir=/tls"}, 2, "", "--metrics-cert-dir: must not be set"},
 		"resync":       {[]string{"--resync-period=10ms"}, 2, "", "--resync-period: 10ms: must be at least 1s"},
 	}
 	for name, test := range tests {

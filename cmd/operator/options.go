@@ -4,16 +4,18 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
 	"github.com/servicebulkhead/servicebulkhead/controllers"
@@ -23,6 +25,8 @@ import (
 type options struct {
 	controllers.Options
 
+	qps       float32 // 0 means without a limit
+	burst     int
 	logLevel  slog.Level
 	logFormat string
 	version   bool
@@ -35,8 +39,11 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags := flag.NewFlagSet("operator", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	config.RegisterFlags(flags)
-	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", "127.0.0.1:8080",
-		"where to serve /metrics, in plain HTTP and to everybody who can reach the `address`; 0 means nowhere")
+	flags.StringVar(&o.Metrics.Address, "metrics-bind-address", ":8443", "where to serve /metrics: an `address`; 0 means nowhere")
+	flags.BoolVar(&o.Metrics.Secure, "metrics-secure", true, "serve metrics in HTTPS, and only to whom the cluster's RBAC lets "+
+		"get the non-resource URL /metrics; without it in plain HTTP, to everybody who can reach the address")
+	flags.StringVar(&o.Metrics.CertDir, "metrics-cert-dir", "", "the `directory` with tls.crt and tls.key for the metrics, "+
+		"which may be renewed at any time; empty means a certificate that the operator signs itself at each start")
 	flags.StringVar(&o.ProbeAddress, "health-probe-bind-address", ":8081",
 		"where to serve /healthz and /readyz: an `address`; 0 means nowhere")
 	flags.BoolVar(&o.LeaderElection, "leader-elect", true,
@@ -47,6 +54,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		func(list string) error { return setNamespaces(&o.Options, list) })
 	flags.DurationVar(&o.Resync, "resync-period", controllers.DefaultResync,
 		"how often to look at everything without a cause, as a `duration`")
+	flags.Func("kube-api-qps", "the most `requests` a second to send to the API server; absent or 0, the API server's own "+
+		"priority and fairness decides", func(text string) error { return setRate(&o.qps, text) })
+	flags.IntVar(&o.burst, "kube-api-burst", defaultBurst, "the most `requests` to send at once, where --kube-api-qps is set")
 	flags.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "the least `level` to log: debug, info, warn or error")
 	flags.StringVar(&o.logFormat, "log-format", "json", "the `format` of the log: json or text")
 	flags.BoolVar(&o.version, "version", false, "print the version and exit")
@@ -70,6 +80,18 @@ func setNamespaces(o *controllers.Options, list string) error {
 	return nil
 }
 
+// defaultBurst goes with a limit on the requests that sets none of its own.
+const defaultBurst = 100
+
+func setRate(rate *float32, text string) error {
+	value, err := strconv.ParseFloat(text, 32)
+	if err != nil || !(value >= 0) || math.IsInf(value, 0) {
+		return errors.New("must be a number of at least 0")
+	}
+	*rate = float32(value)
+	return nil
+}
+
 // check refuses what the flags' types admit and the operator cannot use.
 func (o options) check(rest []string) error {
 	switch {
@@ -77,18 +99,14 @@ func (o options) check(rest []string) error {
 		return fmt.Errorf("%q: there are flags only, no arguments", rest[0])
 	case o.logFormat != "json" && o.logFormat != "text":
 		return fmt.Errorf("--log-format: %q: must be json or text", o.logFormat)
+	case o.burst < 1:
+		return fmt.Errorf("--kube-api-burst: %d: must be at least 1", o.burst)
+	case o.Metrics.CertDir != "" && !o.Metrics.Secure:
+		return errors.New("--metrics-cert-dir: must not be set with --metrics-secure=false: plain HTTP has no certificate")
 	case o.Resync < time.Second: // client-go's own minimum
 		return fmt.Errorf("--resync-period: %s: must be at least 1s", o.Resync)
 	}
 	return nil
-}
-
-func (o options) logger(out io.Writer) logr.Logger {
-	how := &slog.HandlerOptions{Level: o.logLevel}
-	if o.logFormat == "text" {
-		return logr.FromSlogHandler(slog.NewTextHandler(out, how))
-	}
-	return logr.FromSlogHandler(slog.NewJSONHandler(out, how))
 }
 
 // version is what the Go toolchain noted at build time: the module's version or
