@@ -13,7 +13,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 export GOTOOLCHAIN ?= local
 
 TOOL := go tool -modfile=$(CURDIR)/hack/tools/go.mod
-MODULES := . api pkg pkg/agent/agentgrpc bench hack/kubernetes hack/rules
+MODULES := . api pkg pkg/agent/agentgrpc examples bench hack/kubernetes hack/rules
 HEADER := $(CURDIR)/hack/boilerplate.go.txt
 
 # What generate and manifests write.
@@ -52,7 +52,7 @@ test: test-pure test-plane ## Run all tests.
 
 .PHONY: test-pure
 test-pure: ## Run the tests that need no control plane, with the race detector.
-	@$(call each,pkg pkg/agent/agentgrpc api bench hack/rules,go test -race ./...)
+	@$(call each,pkg pkg/agent/agentgrpc examples api bench hack/rules,go test -race ./...)
 
 # -count=1: go test's cache does not see the manifests and binaries that these
 # tests hand to other processes. -v: to see how often each rule was reached.

@@ -20,6 +20,10 @@ import "net/http"
 // problem document (RFC 9457) whose member "reason" is saturated, draining, refused,
 // closed or cancelled. Retry-After is set only when something real is known.
 //
+// Once Shutdown has begun, each answer asks its client to use the connection no
+// more: one that is kept alive goes on bringing requests when the process is no
+// endpoint any more, until its server closes it, perhaps while one is on its way.
+//
 // The http.ResponseWriter that next gets is a Flusher, an io.ReaderFrom and a
 // Hijacker where that of the server is, and http.ResponseController works on it.
 func (a *Agent) Middleware(name string, next http.Handler) http.Handler {
@@ -34,6 +38,9 @@ type middleware struct {
 
 // ServeHTTP implements http.Handler.
 func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !m.agent.Ready() && r.Header.Get("Upgrade") == "" { // the answer to an upgrade says "Connection: Upgrade"
+		w.Header().Set("Connection", "close")
+	}
 	call, err := m.agent.Bulkhead(m.name).Begin(r.Context())
 	if err != nil {
 		refuse(w, m.name, err)

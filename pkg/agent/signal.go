@@ -16,6 +16,10 @@ import (
 // early, without a drain, when ctx ends before a signal arrives: do not pass a
 // context that ends on the same signal.
 //
+// A signal that arrives before ShutdownOnSignal is called does what it does without
+// an agent: it ends the process at once. Call it right after the servers have begun
+// to serve; the log says when signals are caught.
+//
 // main should end with it, and not when its server's ListenAndServe returns,
 // which is as soon as the drain tells the server to stop.
 func (a *Agent) ShutdownOnSignal(ctx context.Context, signals ...os.Signal) (Report, error) {
@@ -25,6 +29,7 @@ func (a *Agent) ShutdownOnSignal(ctx context.Context, signals ...os.Signal) (Rep
 	caught := make(chan os.Signal, 2)
 	signal.Notify(caught, signals...)
 	defer signal.Stop(caught)
+	a.drain.log.Info("signals are caught: the next one begins the drain")
 	select {
 	case s := <-caught:
 		a.drain.log.Info("drain begins", "signal", s.String())

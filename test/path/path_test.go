@@ -109,7 +109,7 @@ func startOperator(ctx context.Context) {
 	Expect(err).NotTo(HaveOccurred())
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	Expect(err).NotTo(HaveOccurred())
-	mgr, err := ctrl.NewManager(config, controllers.ManagerOptions(controllers.Options{MetricsAddress: "0", ProbeAddress: "0"}))
+	mgr, err := ctrl.NewManager(config, controllers.ManagerOptions(controllers.Options{ProbeAddress: "0"}))
 	Expect(err).NotTo(HaveOccurred())
 	Expect(controllers.Setup(mgr)).To(Succeed())
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
