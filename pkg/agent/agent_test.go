@@ -408,3 +408,13 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+// An optional ConfigMap that is not there yet is a volume that will be updated.
+func TestVolumeWithoutADocumentIsUpdatable(t *testing.T) {
+	v := newVolume(t)
+	v.publish("")
+	a, _ := start(t, v.dir)
+	if s := a.Source(); !s.Updatable || s.Err == nil {
+		t.Errorf("source %+v", s)
+	}
+}

@@ -207,3 +207,20 @@ func TestPageIsReadOnly(t *testing.T) {
 		t.Errorf("POST: %d, %v", w.Code, w.Header())
 	}
 }
+
+func TestOverviewTellsOfTasksWithoutAQueue(t *testing.T) {
+	a := bare(t, one(time.Minute, bulkheadconfig.Cancel))
+	future := limiter.NewReducer[int](a.Bulkhead("payments")).Submit(t.Context(), func(context.Context) (int, error) { return 0, errors.New("failed") })
+	_, _ = future.Wait(t.Context())
+	if s := a.overview(time.Now()).Services[0]; s.Tasks == nil || s.Tasks.Failures != 1 {
+		t.Errorf("tasks %+v, want one failure", s.Tasks)
+	}
+}
+
+// A read may come between the moment an overview begins and its look at the source.
+func TestAgesAreNotNegative(t *testing.T) {
+	now := time.Now()
+	if _, age := moment(now.Add(time.Second), now); *age != 0 {
+		t.Errorf("age %v", *age)
+	}
+}

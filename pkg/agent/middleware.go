@@ -47,10 +47,14 @@ func (m *middleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w, hijacked := watchHijack(w, call.End)
+	inner := r.WithContext(call.Context())
 	defer func() { // also when next panics
+		// What next has set on its copy belongs to the request: the server removes the
+		// files of its form, and who stands outside may ask which pattern matched.
+		r.Form, r.PostForm, r.MultipartForm, r.Pattern = inner.Form, inner.PostForm, inner.MultipartForm, inner.Pattern
 		if !hijacked() {
 			call.End()
 		}
 	}()
-	m.next.ServeHTTP(w, r.WithContext(call.Context()))
+	m.next.ServeHTTP(w, inner)
 }

@@ -5,10 +5,12 @@ package agent
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"mime/multipart"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -345,4 +347,51 @@ func TestHijackThroughAnotherMiddlewareIsCounted(t *testing.T) {
 		t.Errorf("read %q, %v", text, err)
 	}
 	idle(t, a.Bulkhead("payments"))
+}
+
+// A server removes the files of an upload when its request is over, if it sees them.
+func TestFilesOfAFormAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	a := bare(t, one(time.Minute, bulkheadconfig.Cancel))
+	server := serve(t, a, func(_ http.ResponseWriter, r *http.Request) { must(t, r.ParseMultipartForm(0)) })
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	file, err := form.CreateFormFile("file", "name")
+	must(t, err)
+	_, err = file.Write(make([]byte, 11<<20)) // multipart keeps 10 MiB in memory
+	must(t, errors.Join(err, form.Close()))
+	response, err := server.Client().Post(server.URL, form.FormDataContentType(), &body)
+	must(t, err)
+	must(t, response.Body.Close())
+	server.Close() // waits for the end of the request
+	left, err := os.ReadDir(dir)
+	must(t, err)
+	if len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestThePatternIsSeenOutside(t *testing.T) {
+	a := bare(t, one(time.Minute, bulkheadconfig.Cancel))
+	mux := http.NewServeMux()
+	mux.HandleFunc("/reports/{id}", func(http.ResponseWriter, *http.Request) {})
+	r := httptest.NewRequest(http.MethodGet, "/reports/1", http.NoBody)
+	a.Middleware("payments", mux).ServeHTTP(httptest.NewRecorder(), r)
+	if r.Pattern != "/reports/{id}" {
+		t.Errorf("pattern %q", r.Pattern)
+	}
+}
+
+// A refusal is not the answer whose headers somebody outside has set.
+func TestRefusalHasALengthOfItsOwn(t *testing.T) {
+	a := bare(t, one(time.Minute, bulkheadconfig.Cancel))
+	a.Bulkhead("payments").TryAcquire()
+	w := httptest.NewRecorder()
+	w.Header().Set("Content-Length", "3")
+	w.Header().Set("ETag", `"x"`)
+	a.Middleware("payments", nil).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+	if h := w.Header(); h.Get("Content-Length") != "" || h.Get("ETag") != "" {
+		t.Errorf("headers %v", h)
+	}
 }

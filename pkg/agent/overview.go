@@ -132,7 +132,8 @@ func moment(t, now time.Time) (at *time.Time, age *float64) {
 	if t.IsZero() {
 		return nil, nil
 	}
-	return new(t.Round(time.Millisecond).UTC()), new(now.Sub(t).Round(time.Millisecond).Seconds())
+	// The time may be that of a read which came while this overview was made.
+	return new(t.Round(time.Millisecond).UTC()), new(max(0, now.Sub(t)).Round(time.Millisecond).Seconds())
 }
 
 func newServiceOverview(s Service) serviceOverview {
@@ -147,7 +148,7 @@ func newServiceOverview(s Service) serviceOverview {
 	if s.Mode == limiter.Enforce || s.Mode == limiter.Shadow {
 		o.Limit, o.MaxWait, o.ReclaimAfter, o.OnReclaim = &s.Limit, s.MaxWait.String(), s.ReclaimAfter.String(), onReclaim(s.OnReclaim)
 	}
-	if t := s.Tasks; t.Capacity+t.Active+t.Queued > 0 {
+	if t := s.Tasks; t.Capacity+t.Active+t.Queued > 0 || s.Counts.TasksDone > 0 {
 		o.Tasks = &tasksOverview{
 			Active: t.Active, Queued: t.Queued, Capacity: t.Capacity, MaxConcurrency: t.MaxConcurrency,
 			Done: s.Counts.TasksDone, Failures: s.Counts.TaskFailures,

@@ -31,6 +31,9 @@ func refuse(w http.ResponseWriter, bulkhead string, err error) {
 	reason, detail := explainRefusal(err)
 	text, _ := json.Marshal(problem{http.StatusText(status), status, detail, bulkhead, reason}) //nolint:errchkjson // strings and a number always marshal
 	h := w.Header()
+	for _, name := range []string{"Content-Length", "Content-Encoding", "Etag", "Last-Modified"} {
+		h.Del(name) // of the answer that somebody outside expected; http.Error does the same
+	}
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("Cache-Control", "no-store")
 	if saturated, ok := errors.AsType[*limiter.SaturatedError](err); ok && saturated.RetryAfter > 0 {

@@ -136,6 +136,7 @@ func (s *source) record(updatable bool, applied *bulkheadconfig.Document, err er
 	st, now := &s.status, time.Now()
 	st.LastRead = now
 	if err != nil {
+		st.Updatable = st.Updatable || updatable // a volume, also before it holds a document
 		return s.recordFailure(err)
 	}
 	if st.Err != nil && st.Failures > 0 {

@@ -29,7 +29,11 @@ import (
 // errors.Is(err, limiter.ErrReclaimed) then holds for the error of RoundTrip or of
 // Read.
 //
-// The retries and redirects of an http.Client are requests of their own.
+// The end of the response is the end of the call: what is still to be sent of the
+// request's body then is not (an HTTP/1 connection does not send it either).
+//
+// The redirects of an http.Client, and retries outside of it, are requests of their
+// own; the retries that http.Transport makes by itself are not.
 func (a *Agent) Transport(service string, next http.RoundTripper) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport
@@ -60,7 +64,11 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 			call.End()
 		}
 	}()
-	response, err := t.next.RoundTrip(request.WithContext(call.Context()))
+	sent := request.WithContext(call.Context())
+	response, err := t.next.RoundTrip(sent)
+	if response != nil && response.Request == sent {
+		response.Request = request // as http.Transport does: the context of ours ends with the call
+	}
 	if err != nil {
 		return response, call.Explain(err)
 	}

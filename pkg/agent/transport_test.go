@@ -11,6 +11,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -259,5 +261,36 @@ func TestBodyEndsItsCallOnce(t *testing.T) {
 	}
 	if s := a.Bulkhead("payments").Stats(); s.InFlight != 0 || s.Counts.Admitted != 200 || s.Counts.StaleReleases != 0 {
 		t.Errorf("in flight %d, counts %+v", s.InFlight, s.Counts)
+	}
+}
+
+// http.Transport answers with the caller's request, whose context outlives the call.
+func TestResponseHasTheCallersRequest(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "paid") }))
+	defer server.Close()
+	a := bare(t, one(time.Minute, bulkheadconfig.Cancel))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, http.NoBody)
+	must(t, err)
+	response, err := a.Transport("payments", server.Client().Transport).RoundTrip(r)
+	must(t, err)
+	_, err = io.ReadAll(response.Body)
+	must(t, errors.Join(err, response.Body.Close()))
+	if response.Request != r || response.Request.Context().Err() != nil {
+		t.Errorf("the caller's request: %t, its context after the call: %v", response.Request == r, response.Request.Context().Err())
+	}
+}
+
+// A deadline that passes in line is a time-out for those who ask net.Error.
+func TestDeadlineInLineIsATimeout(t *testing.T) {
+	a := bare(t, map[string]bulkheadconfig.Service{"payments": {Limit: 1, MaxWait: time.Minute, ReclaimAfter: time.Hour}})
+	a.Bulkhead("payments").TryAcquire()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	response, err := (&http.Client{Transport: a.Transport("payments", nil)}).Do(request(t, http.NoBody).WithContext(ctx))
+	if err == nil {
+		_ = response.Body.Close()
+	}
+	if failed, ok := errors.AsType[*url.Error](err); !ok || !failed.Timeout() || !os.IsTimeout(err) {
+		t.Errorf("error %v, want a time-out", err)
 	}
 }

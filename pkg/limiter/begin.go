@@ -44,9 +44,10 @@ func (o Ongoing) Explain(err error) error {
 }
 
 // End ends the call and its context, and gives its slot back. Only the first End
-// does anything; it may be called from anywhere, by several at once.
+// does anything; it may be called from anywhere, by several at once, and on what
+// Begin returned with an error.
 func (o Ongoing) End() {
-	if !o.details.over.CompareAndSwap(false, true) {
+	if o.details == nil || !o.details.over.CompareAndSwap(false, true) {
 		return
 	}
 	if o.details.permit.slot == nil {

@@ -90,3 +90,12 @@ func TestBeginAllocatesOnce(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+func TestEndOfARefusedCallDoesNothing(t *testing.T) {
+	b, _ := ongoing(t, time.Minute)
+	call, err := b.Begin(t.Context())
+	defer call.End()
+	if !errors.Is(err, ErrSaturated) {
+		t.Error(err)
+	}
+}

@@ -4,6 +4,7 @@
 package limiter
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -73,6 +74,10 @@ type CancelledError struct {
 func (e *CancelledError) Error() string {
 	return fmt.Sprintf("bulkhead %q: waited %v: %v", e.Service, e.Waited, e.Cause)
 }
+
+// Timeout says whether it was the context's deadline that passed: net.Error,
+// url.Error and os.IsTimeout ask for it.
+func (e *CancelledError) Timeout() bool { return errors.Is(e.Err, context.DeadlineExceeded) }
 
 // Unwrap returns the context's error and its cause.
 func (e *CancelledError) Unwrap() []error { return []error{e.Err, e.Cause} }

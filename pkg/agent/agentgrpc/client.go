@@ -38,7 +38,8 @@ func UnaryClientInterceptor(a *agent.Agent, service string) grpc.UnaryClientInte
 }
 
 // StreamClientInterceptor opens streams through the service's bulkhead. A stream
-// holds its slot until it has ended as grpc.ClientConn.NewStream says: RecvMsg has
+// holds its slot, over all attempts of an interceptor that retries after this one,
+// until it has ended as grpc.ClientConn.NewStream says: RecvMsg has
 // returned an error, io.EOF included, or the only message of a reply that is not a
 // stream; SendMsg or Header has failed; its context or the connection has ended.
 // One that is left without any of these keeps its slot until that lapses, so a
@@ -48,13 +49,13 @@ func UnaryClientInterceptor(a *agent.Agent, service string) grpc.UnaryClientInte
 // lapse is that of RecvMsg, SendMsg or Header.
 func StreamClientInterceptor(a *agent.Agent, service string) grpc.StreamClientInterceptor {
 	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
-		return openStream(ctx, a.Bulkhead(service), func(ctx context.Context, end grpc.CallOption) (grpc.ClientStream, error) {
+		return openStream(ctx, a.Bulkhead(service), desc, func(ctx context.Context, end grpc.CallOption) (grpc.ClientStream, error) {
 			return open(ctx, desc, cc, method, append(slices.Clip(options), end)...)
 		})
 	}
 }
 
-func openStream(ctx context.Context, b *limiter.Bulkhead, open func(context.Context, grpc.CallOption) (grpc.ClientStream, error)) (stream grpc.ClientStream, err error) {
+func openStream(ctx context.Context, b *limiter.Bulkhead, desc *grpc.StreamDesc, open func(context.Context, grpc.CallOption) (grpc.ClientStream, error)) (stream grpc.ClientStream, err error) {
 	call, err := b.Begin(ctx)
 	if err != nil {
 		return nil, refusal(err)
@@ -64,29 +65,62 @@ func openStream(ctx context.Context, b *limiter.Bulkhead, open func(context.Cont
 			call.End()
 		}
 	}()
-	opened, err := open(call.Context(), grpc.OnFinish(func(error) { call.End() }))
+	opened, err := open(call.Context(), grpc.OnFinish(func(err error) {
+		// The end of an attempt; there may be another one, but not on a closed connection.
+		if errors.Is(err, grpc.ErrClientConnClosing) { //nolint:staticcheck // its code alone is that of a cancelled attempt, too
+			call.End()
+		}
+	}))
 	if err != nil {
 		return nil, outcome(call.Explain(err))
 	}
-	return &clientStream{opened, call}, nil
+	return &clientStream{
+		ClientStream: opened, call: call, onlyOneReply: !desc.ServerStreams,
+		forget: context.AfterFunc(call.Context(), call.End),
+	}, nil
 }
 
-// clientStream is a stream whose errors say when it was the bulkhead that ended it.
+// clientStream is a stream that ends its call, and whose errors say when it was the
+// bulkhead that ended it.
 type clientStream struct {
 	grpc.ClientStream
-	call limiter.Ongoing
+	call         limiter.Ongoing
+	onlyOneReply bool
+	// forget ends the wait for the end of the call's context.
+	forget func() bool
 }
 
 // RecvMsg implements grpc.ClientStream.
-func (s *clientStream) RecvMsg(m any) error { return s.explain(s.ClientStream.RecvMsg(m)) }
+func (s *clientStream) RecvMsg(m any) error {
+	err := s.explain(s.ClientStream.RecvMsg(m))
+	if err != nil || s.onlyOneReply {
+		s.end()
+	}
+	return err
+}
 
-// SendMsg implements grpc.ClientStream.
-func (s *clientStream) SendMsg(m any) error { return s.explain(s.ClientStream.SendMsg(m)) }
+// SendMsg implements grpc.ClientStream. After io.EOF, RecvMsg has the reason.
+func (s *clientStream) SendMsg(m any) error {
+	err := s.explain(s.ClientStream.SendMsg(m))
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.end()
+	}
+	return err
+}
 
 // Header implements grpc.ClientStream.
 func (s *clientStream) Header() (metadata.MD, error) {
 	header, err := s.ClientStream.Header()
-	return header, s.explain(err)
+	err = s.explain(err)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.end()
+	}
+	return header, err
+}
+
+func (s *clientStream) end() {
+	s.forget()
+	s.call.End()
 }
 
 func (s *clientStream) explain(err error) error {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -172,4 +173,57 @@ func TestStreamThatCannotBeOpenedReleases(t *testing.T) {
 			t.Errorf("error %v, in flight %d", err, payments.InFlight())
 		}
 	}
+}
+
+// retrying opens its stream again, with the same options, when it has failed.
+type retrying struct {
+	grpc.ClientStream
+	open func() (grpc.ClientStream, error)
+}
+
+func (r *retrying) RecvMsg(m any) error {
+	err := r.ClientStream.RecvMsg(m)
+	for status.Code(err) == codes.Unavailable {
+		var next grpc.ClientStream
+		if next, err = r.open(); err == nil {
+			r.ClientStream = next
+			err = next.RecvMsg(m)
+		}
+	}
+	return err
+}
+
+// The attempts of an interceptor that stands behind ours are one call.
+func TestRetriedStreamIsOneCall(t *testing.T) {
+	a, payments := start(t, minute())
+	var attempts atomic.Int32
+	flaky := service{stream: func(s grpc.ServerStream) error {
+		if attempts.Add(1) < 3 {
+			return status.Error(codes.Unavailable, "not now")
+		}
+		return s.SendMsg(&emptypb.Empty{})
+	}}
+	retry := func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
+		again := func() (grpc.ClientStream, error) { return open(ctx, desc, cc, method, options...) }
+		first, err := again()
+		return &retrying{first, again}, err
+	}
+	conn := connect(t, flaky, nil, append(client(a), grpc.WithChainStreamInterceptor(retry))...)
+	stream, err := watch(t.Context(), conn, both)
+	must(t, err)
+	if err := stream.RecvMsg(&emptypb.Empty{}); err != nil || attempts.Load() != 3 || payments.InFlight() != 1 {
+		t.Errorf("after %d attempts: %v, in flight %d", attempts.Load(), err, payments.InFlight())
+	}
+	if err := stream.RecvMsg(&emptypb.Empty{}); !errors.Is(err, io.EOF) || payments.InFlight() != 0 {
+		t.Errorf("end: %v, in flight %d", err, payments.InFlight())
+	}
+}
+
+func TestClosedConnectionEndsItsStreams(t *testing.T) {
+	a, payments := start(t, minute())
+	conn := connect(t, service{stream: func(s grpc.ServerStream) error { <-s.Context().Done(); return nil }}, nil, client(a)...)
+	_, err := watch(t.Context(), conn, both)
+	must(t, err)
+	must(t, conn.Close())
+	inFlight(t, payments, 0)
 }

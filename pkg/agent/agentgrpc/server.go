@@ -25,14 +25,16 @@ func UnaryServerInterceptor(a *agent.Agent, name string) grpc.UnaryServerInterce
 			return handle(ctx, request)
 		}
 		admitted := false
-		reply, err := limiter.Call(ctx, a.Bulkhead(name), func(ctx context.Context) (any, error) {
+		var own error
+		reply, err := limiter.Call(ctx, a.Bulkhead(name), func(ctx context.Context) (reply any, err error) {
 			admitted = true
-			return handle(ctx, request)
+			reply, own = handle(ctx, request)
+			return reply, own
 		})
 		if err != nil && !admitted {
 			return nil, turnAway(ctx, err)
 		}
-		return reply, outcome(err)
+		return reply, answer(own, err)
 	}
 }
 
@@ -44,14 +46,16 @@ func StreamServerInterceptor(a *agent.Agent, name string) grpc.StreamServerInter
 			return handle(server, stream)
 		}
 		admitted := false
+		var own error
 		err := a.Bulkhead(name).Do(stream.Context(), func(ctx context.Context) error {
 			admitted = true
-			return handle(server, &serverStream{stream, ctx})
+			own = handle(server, &serverStream{stream, ctx})
+			return own
 		})
 		if err != nil && !admitted {
 			return turnAway(stream.Context(), err)
 		}
-		return outcome(err)
+		return answer(own, err)
 	}
 }
 

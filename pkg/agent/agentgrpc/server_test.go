@@ -128,3 +128,20 @@ func TestLapsedHandlersSaySo(t *testing.T) {
 		t.Errorf("counts %+v", c)
 	}
 }
+
+// What a handler tells its client stays as it is, also when its slot has lapsed.
+func TestHandlersOwnStatusIsNotReworded(t *testing.T) {
+	a, _ := start(t, bulkheadconfig.Service{Limit: 1, ReclaimAfter: 50 * time.Millisecond})
+	gone := status.Error(codes.NotFound, "no such order")
+	conn := connect(t, service{
+		unary:  func(ctx context.Context) error { <-ctx.Done(); return gone },
+		stream: func(s grpc.ServerStream) error { <-s.Context().Done(); return gone },
+	}, server(a))
+	stream, err := watch(t.Context(), conn, both)
+	must(t, err)
+	for _, err := range []error{stream.RecvMsg(&emptypb.Empty{}), charge(t.Context(), conn)} {
+		if s := status.Convert(err); s.Code() != codes.NotFound || s.Message() != "no such order" {
+			t.Errorf("error %v", err)
+		}
+	}
+}

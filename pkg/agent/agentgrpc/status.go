@@ -55,6 +55,15 @@ func outcome(err error) error {
 	}
 }
 
+// answer is what a handler's client gets: the handler's own error, word by word,
+// unless the bulkhead has a better code for it.
+func answer(own, err error) error {
+	if better, ok := errors.AsType[*statusError](outcome(err)); ok {
+		return better
+	}
+	return own
+}
+
 // pushback tells the client's retry policy not to retry: a negative number does
 // (https://github.com/grpc/proposal/blob/master/A6-client-retries.md#pushback).
 var pushback = metadata.Pairs("grpc-retry-pushback-ms", "-1")
