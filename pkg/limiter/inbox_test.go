@@ -104,6 +104,17 @@ func TestRefusedTaskLeavesItsRoomBehind(t *testing.T) {
 	wantOutcome(t, slow, 42, nil)
 }
 
+// A task that leaves the line lets the next one into it.
+func TestCancelledTaskLeavesItsPlaceToTheNext(t *testing.T) {
+	b := mustNew(t, 1, Forever, WithQueue(2, 0))
+	r := NewReducer[int](b)
+	held := take(t, b, 1)[0]
+	first, second := r.Submit(t.Context(), quick), r.Submit(t.Context(), quick)
+	first.Cancel()
+	held.Release()
+	wantOutcome(t, second, 42, nil)
+}
+
 // A task whose context has ended does not start, whoever comes first, the watch or
 // the slot; and the cause is never lost.
 func TestTaskWithAnEndedContextDoesNotStart(t *testing.T) {
