@@ -89,7 +89,7 @@ func refused(err error) bool {
 // refusal is what the API server said.
 func refusal(err error) string {
 	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
-		return status.ErrStatus.Message
+		return note(status.ErrStatus.Message)
 	}
-	return err.Error()
+	return note(err.Error())
 }

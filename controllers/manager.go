@@ -130,7 +130,8 @@ func newScheme() *runtime.Scheme {
 }
 
 // cacheOptions keep memory small: of ConfigMaps, only those with our label, and
-// of those only what tells one state from another.
+// of those only what tells one state from another; of bulkheads no metadata that
+// nobody here reads.
 func cacheOptions(o Options) cache.Options {
 	resync := o.Resync
 	if resync == 0 {
@@ -144,6 +145,7 @@ func cacheOptions(o Options) cache.Options {
 				Label:     labels.SelectorFromSet(labels.Set{ManagedLabel: managedValue}),
 				Transform: stripMetadata,
 			},
+			&v1alpha1.ServiceBulkhead{}: {Transform: stripMetadata},
 		},
 	}
 	for _, namespace := range o.Namespaces {
@@ -160,6 +162,7 @@ func stripMetadata(in any) (any, error) {
 	if object, ok := in.(client.Object); ok {
 		object.SetManagedFields(nil)
 		object.SetAnnotations(nil)
+		object.SetLabels(nil)
 	}
 	return in, nil
 }

@@ -10,10 +10,13 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/yaml"
+
+	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
 )
 
 func TestCacheIsSmall(t *testing.T) {
@@ -24,25 +27,36 @@ func TestCacheIsSmall(t *testing.T) {
 	if *options.SyncPeriod != DefaultResync {
 		t.Errorf("resync every %s, want %s", *options.SyncPeriod, DefaultResync)
 	}
-	var maps cache.ByObject
+	var maps, bulkheads cache.ByObject
 	for object, by := range options.ByObject {
-		if _, ok := object.(*corev1.ConfigMap); ok {
+		switch object.(type) {
+		case *corev1.ConfigMap:
 			maps = by
+		case *v1alpha1.ServiceBulkhead:
+			bulkheads = by
 		}
 	}
 	if got := maps.Label.String(); got != "servicebulkhead.io/managed=true" {
 		t.Errorf("caches the ConfigMaps with %q", got)
 	}
-	giant := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+	giant := metav1.ObjectMeta{
 		Name: "service-bulkheads", ResourceVersion: "1",
-		Annotations:   map[string]string{"theirs": "much"},
+		Annotations: map[string]string{"theirs": "much"}, Labels: map[string]string{"theirs": "many"},
 		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}},
-	}}
-	if _, err := maps.Transform(giant); err != nil {
-		t.Fatal(err)
 	}
-	if giant.Annotations != nil || giant.ManagedFields != nil || giant.ResourceVersion != "1" {
-		t.Errorf("caches %+v", giant.ObjectMeta)
+	small := metav1.ObjectMeta{Name: giant.Name, ResourceVersion: "1"}
+	configMap, bulkhead := &metav1.PartialObjectMetadata{ObjectMeta: giant}, &v1alpha1.ServiceBulkhead{ObjectMeta: giant}
+	for _, got := range []*metav1.ObjectMeta{&configMap.ObjectMeta, &bulkhead.ObjectMeta} {
+		transform, object := maps.Transform, any(configMap)
+		if got == &bulkhead.ObjectMeta {
+			transform, object = bulkheads.Transform, any(bulkhead)
+		}
+		if _, err := transform(object); err != nil {
+			t.Fatal(err)
+		}
+		if !equality.Semantic.DeepEqual(*got, small) {
+			t.Errorf("caches %+v", *got)
+		}
 	}
 }
 

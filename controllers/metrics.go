@@ -64,7 +64,7 @@ const (
 // that it may come with.
 func outcomeOf(p pass, errs []error) passOutcome {
 	outcome := passUnchanged
-	if p.todo.write != "" {
+	if p.after.wrote {
 		outcome = passWritten
 	}
 	for _, err := range errs {
@@ -93,9 +93,26 @@ func collectors() []prometheus.Collector {
 	return []prometheus.Collector{configMapWrites, statusWrites, conflicts, reconciles, publishDuration, population}
 }
 
+// beginSeries has each series there before it first counts: to increase() a counter
+// that appears with 7 has not grown.
+func beginSeries() {
+	for _, reason := range []writeReason{
+		writeMissing, writeChanged, writeRevision, writeKeyMissing, writeUnreadable, writeEdited, writeUnlabelled, writeAdopted,
+	} {
+		configMapWrites.WithLabelValues(string(reason))
+	}
+	for _, kind := range []string{kindConfigMap, kindBulkhead} {
+		conflicts.WithLabelValues(kind)
+	}
+	for _, outcome := range []passOutcome{passUnchanged, passWritten, passBlocked, passOvertaken, passFailed} {
+		reconciles.WithLabelValues(string(outcome))
+	}
+}
+
 // registerMetrics adds the metrics to those that the manager serves. They count
 // for the process, so a second manager in it finds them there.
 func registerMetrics() error {
+	beginSeries()
 	for _, collector := range collectors() {
 		err := metrics.Registry.Register(collector)
 		if _, there := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !there {

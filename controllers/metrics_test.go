@@ -135,7 +135,7 @@ func TestOutcomeOfAPass(t *testing.T) {
 	conflict := apierrors.NewConflict(maps, "m", errors.New("modified"))
 	forbidden := apierrors.NewForbidden(maps, "m", errors.New("quota"))
 	missing := apierrors.NewNotFound(maps, "m")
-	wrote := pass{todo: decision{write: writeChanged}}
+	wrote := pass{todo: decision{write: writeChanged}, after: outcome{wrote: true}}
 	tests := map[string]struct {
 		pass pass
 		errs []error
@@ -149,6 +149,7 @@ func TestOutcomeOfAPass(t *testing.T) {
 		"one of each":      {wrote, []error{forbidden, conflict}, passFailed},
 		"the other way":    {wrote, []error{conflict, forbidden}, passFailed},
 		"deleted by now":   {wrote, []error{missing}, passWritten},
+		"namespace going":  {pass{todo: decision{write: writeMissing}}, []error{missing}, passUnchanged},
 		"server away":      {pass{}, []error{errors.New("connection refused")}, passFailed},
 		"first of a joint": {pass{}, []error{errors.Join(conflict)}, passOvertaken},
 	}

@@ -6,6 +6,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -66,10 +67,23 @@ func (r *reconciler) announce(v v1alpha1.Verdict, next v1alpha1.ServiceBulkheadS
 	if now.Status != metav1.ConditionTrue {
 		kind = corev1.EventTypeWarning
 	}
-	r.events.Eventf(v.Bulkhead, nil, kind, now.Reason, actionPublish, "%s", now.Message)
+	r.events.Eventf(v.Bulkhead, nil, kind, now.Reason, actionPublish, "%s", note(now.Message))
 }
 
 const actionPublish = "Publish"
+
+// maxNote is how many bytes the API server allows the note of an event to have; it
+// refuses an event whose note is longer.
+const maxNote = 1024
+
+// note shortens a text to what an event can carry. Other people's words, in a
+// refusal, are no longer in a condition either.
+func note(text string) string {
+	if len(text) <= maxNote {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxNote-len("…")], "") + "…"
+}
 
 // nextStatus is the status that a bulkhead should have. Conditions of other
 // types stay as they are.

@@ -5,8 +5,10 @@ package controllers
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -154,6 +156,19 @@ func TestJudgingSettles(t *testing.T) {
 		got := second[i]
 		if got.Bulkhead.Name != want.Bulkhead.Name || got.Reason != want.Reason || !reflect.DeepEqual(got.Entry, want.Entry) {
 			t.Errorf("got  %s %s %+v\nwant %s %s %+v", got.Bulkhead.Name, got.Reason, got.Entry, want.Bulkhead.Name, want.Reason, want.Entry)
+		}
+	}
+}
+
+func TestANoteFitsAnEvent(t *testing.T) {
+	for _, text := range []string{"", "short", strings.Repeat("x", maxNote)} {
+		if got := note(text); got != text {
+			t.Errorf("of %d bytes: got %d", len(text), len(got))
+		}
+	}
+	for _, text := range []string{strings.Repeat("x", maxNote+1), strings.Repeat("é", maxNote)} {
+		if got := note(text); len(got) > maxNote || len(got) < maxNote-3 || !utf8.ValidString(got) || !strings.HasSuffix(got, "…") {
+			t.Errorf("of %d bytes: got %d, %q", len(text), len(got), got[len(got)-9:])
 		}
 	}
 }

@@ -55,7 +55,7 @@ func (r *reconciler) write(ctx context.Context, req reconcile.Request, current o
 		"services", len(desired.services))
 	if todo.write.drift() {
 		r.events.Eventf(current.object, nil, corev1.EventTypeWarning, eventRestored, actionRestore,
-			"%s", driftNote(todo.write, current, desired))
+			"%s", note(driftNote(todo.write, current, desired)))
 	}
 	return outcome{published: desired.services, wrote: true}, nil
 }

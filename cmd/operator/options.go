@@ -77,6 +77,9 @@ func setNamespaces(o *controllers.Options, list string) error {
 			o.Namespaces = append(o.Namespaces, name)
 		}
 	}
+	if len(o.Namespaces) == 0 && list != "" {
+		return errors.New("names no namespace; an empty text means all")
+	}
 	return nil
 }
 

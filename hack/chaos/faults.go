@@ -62,6 +62,7 @@ func (t *trial) crash(ctx context.Context, component string) error {
 	if err := pause(ctx, time.Duration(t.random.Int64N(int64(500*time.Millisecond)))); err != nil {
 		return err
 	}
+	t.outage = true
 	if err := t.bed.Plane.Crash(component); err != nil {
 		return err
 	}
@@ -100,6 +101,7 @@ func (t *trial) stalls(ctx context.Context, p plan) error {
 		if _, err := t.fleet.leader(ctx); err != nil {
 			return err
 		}
+		t.outage = true
 		thaw, err := t.bed.Plane.Freeze(localplane.APIServer)
 		if err != nil {
 			return err

@@ -26,6 +26,7 @@ type trial struct {
 	fleet   *fleet
 	stirrer *stirrer
 	witness *witness
+	outage  bool // the API server or etcd has been away
 }
 
 func newTrial(bed *testbed.Bed, report *testbed.Report, seed uint64) *trial {
@@ -100,7 +101,11 @@ func (t *trial) rounds(ctx context.Context, what string, n int, fault func(conte
 func (t *trial) look() error {
 	versions, faults := t.witness.result()
 	t.report.Must(len(faults) == 0, "documents with an entry lost or torn, so far", "0", "%d of %d", len(faults), versions)
-	bad := conflicts(t.bed.Complaints())
+	complaints := t.bed.Complaints()
+	if !t.outage {
+		t.report.Must(len(complaints) == 0, "error lines before the first outage", "0", "%d", len(complaints))
+	}
+	bad := conflicts(complaints)
 	t.report.Must(len(bad) == 0, "error lines for a mere conflict, and panics, so far", "0", "%d", len(bad))
 	for _, line := range slices.Concat(faults, bad)[:min(5, len(faults)+len(bad))] {
 		t.report.Note("", "%s", line)
