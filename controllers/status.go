@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
+	"github.com/servicebulkhead/servicebulkhead/pkg/bulkheadconfig"
 )
 
 // report patches the statuses that changed. One that somebody deleted, overtook or
@@ -123,7 +124,7 @@ func conditions(v v1alpha1.Verdict, after outcome) []metav1.Condition {
 	}
 	ready := metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPublished,
-		Message: fmt.Sprintf("in ConfigMap %s; pods that mount it follow within 90s", v.Bulkhead.ConfigMapName()),
+		Message: publishedMessage(v),
 	}
 	switch entry, ok := after.published[v.Bulkhead.Service()]; {
 	case !v.Accepted():
@@ -138,6 +139,15 @@ func conditions(v v1alpha1.Verdict, after outcome) []metav1.Condition {
 	stalled := ready
 	stalled.Type, stalled.Status = v1alpha1.ConditionStalled, metav1.ConditionTrue
 	return []metav1.Condition{accepted, ready, stalled}
+}
+
+// publishedMessage says also when the bulkhead protects nobody yet.
+func publishedMessage(v v1alpha1.Verdict) string {
+	shadow := ""
+	if v.Entry != nil && v.Entry.Enforcement == bulkheadconfig.Shadow {
+		shadow = ", in Shadow: every call is admitted"
+	}
+	return fmt.Sprintf("in ConfigMap %s%s; pods that mount it follow within 90s", v.Bulkhead.ConfigMapName(), shadow)
 }
 
 func obstacleMessage(after outcome, configMap string) string {

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
+	"github.com/servicebulkhead/servicebulkhead/pkg/bulkheadconfig"
 )
 
 // summary is a status as the tables below write it.
@@ -92,6 +93,21 @@ func TestNextStatus(t *testing.T) {
 }
 
 // TestStatusIsQuiet: a second look at the same state changes nothing at all.
+func TestStatusSaysThatShadowProtectsNobody(t *testing.T) {
+	for enforcement, want := range map[bulkheadconfig.Enforcement]string{
+		bulkheadconfig.Enforce: "in ConfigMap service-bulkheads; pods that mount it follow within 90s",
+		bulkheadconfig.Shadow:  "in ConfigMap service-bulkheads, in Shadow: every call is admitted; pods that mount it follow within 90s",
+	} {
+		b, published := bulkhead("payments"), entry(25)
+		published.Enforcement = enforcement
+		v := v1alpha1.Verdict{Bulkhead: &b, Entry: &published, Reason: v1alpha1.ReasonAccepted}
+		next := nextStatus(v, outcome{published: services{"payments": published}})
+		if got := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady).Message; got != want {
+			t.Errorf("%s: %q, want %q", enforcement, got, want)
+		}
+	}
+}
+
 func TestStatusIsQuiet(t *testing.T) {
 	b := bulkhead("payments")
 	v := v1alpha1.Verdict{Bulkhead: &b, Entry: new(entry(25)), Reason: v1alpha1.ReasonAccepted}
