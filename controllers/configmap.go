@@ -63,13 +63,16 @@ func (o observed) text() (string, bool) {
 // ours, as when somebody removed the label. Our key among the binary data cannot
 // be ours, and the API server would refuse to have it twice.
 func (o observed) ours() bool {
+	return !o.taken() && (o.labelled() || o.written())
+}
+
+// taken says whether our key is among the binary data.
+func (o observed) taken() bool {
 	if o.object == nil {
 		return false
 	}
-	if _, taken := o.object.BinaryData[bulkheadconfig.Key]; taken {
-		return false
-	}
-	return o.labelled() || o.written()
+	_, taken := o.object.BinaryData[bulkheadconfig.Key]
+	return taken
 }
 
 // written says whether the present text under our key is ours.

@@ -157,6 +157,9 @@ func obstacleMessage(after outcome, configMap string) string {
 	case v1alpha1.ReasonConfigMapRefused:
 		return fmt.Sprintf("the API server refuses to write ConfigMap %s: %s", configMap, after.refusal)
 	}
+	if after.taken {
+		return fmt.Sprintf("ConfigMap %s has %s among its binaryData, where no document can be: remove it there", configMap, bulkheadconfig.Key)
+	}
 	return fmt.Sprintf("ConfigMap %s exists and is not the operator's: delete or rename it, "+
 		"or hand it over with the label %s=%s", configMap, ManagedLabel, managedValue)
 }

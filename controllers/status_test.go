@@ -108,6 +108,17 @@ func TestStatusSaysThatShadowProtectsNobody(t *testing.T) {
 	}
 }
 
+func TestAConflictSaysWhatIsInTheWay(t *testing.T) {
+	b := bulkhead("payments")
+	v := v1alpha1.Verdict{Bulkhead: &b, Entry: new(entry(25)), Reason: v1alpha1.ReasonAccepted}
+	for want, taken := range map[string]bool{"hand it over with the label": false, "among its binaryData": true} {
+		next := nextStatus(v, outcome{obstacle: v1alpha1.ReasonConfigMapConflict, taken: taken})
+		if got := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionStalled).Message; !strings.Contains(got, want) {
+			t.Errorf("%q, want %q in it", got, want)
+		}
+	}
+}
+
 func TestStatusIsQuiet(t *testing.T) {
 	b := bulkhead("payments")
 	v := v1alpha1.Verdict{Bulkhead: &b, Entry: new(entry(25)), Reason: v1alpha1.ReasonAccepted}

@@ -29,8 +29,10 @@ type outcome struct {
 	// obstacle says why that is not what was decided: a reason of the condition
 	// Ready.
 	obstacle string
-	// refusal is what the API server said, where that is the obstacle.
+	// refusal is what the API server said, where that is the obstacle; taken says that
+	// our key among the binary data is.
 	refusal string
+	taken   bool
 }
 
 // write carries a decision out. Where the API server refuses, both the outcome and
@@ -38,7 +40,7 @@ type outcome struct {
 func (r *reconciler) write(ctx context.Context, req reconcile.Request, current observed, desired rendered,
 	todo decision,
 ) (outcome, error) {
-	before := outcome{published: current.services(), obstacle: todo.obstacle}
+	before := outcome{published: current.services(), obstacle: todo.obstacle, taken: current.taken()}
 	if todo.write == "" {
 		return before, nil
 	}
