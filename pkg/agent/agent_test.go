@@ -263,24 +263,6 @@ func TestO06FilesGoneKeepTheLastGoodDocument(t *testing.T) {
 	}
 }
 
-func TestSubPathMountIsToldOnce(t *testing.T) {
-	dir, log := t.TempDir(), newNews()
-	must(t, os.WriteFile(filepath.Join(dir, bulkheadconfig.Key), []byte(document(t, 3)), 0o600))
-	r := newRegistry(settings{unlisted: PassThrough(), log: slog.New(log)})
-	s := &source{dir: dir, log: slog.New(log), apply: r.apply}
-	s.reload()
-	s.reload()
-	warnings := 0
-	for range len(log) {
-		if strings.Contains(<-log, "subPath") {
-			warnings++
-		}
-	}
-	if warnings != 1 || s.status.Updatable || limitOf(r.bulkhead("payments")) != 3 {
-		t.Errorf("%d warnings, updatable %t; want 1 and false, and the document in force", warnings, s.status.Updatable)
-	}
-}
-
 func TestUnlistedServices(t *testing.T) {
 	defaults := map[string]bulkheadconfig.Service{"search": {Limit: 9, ReclaimAfter: time.Second}}
 	for name, c := range map[string]struct {
@@ -406,15 +388,5 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// An optional ConfigMap that is not there yet is a volume that will be updated.
-func TestVolumeWithoutADocumentIsUpdatable(t *testing.T) {
-	v := newVolume(t)
-	v.publish("")
-	a, _ := start(t, v.dir)
-	if s := a.Source(); !s.Updatable || s.Err == nil {
-		t.Errorf("source %+v", s)
 	}
 }

@@ -234,3 +234,31 @@ func TestReadsDuringSwapsSeeOnePublication(t *testing.T) {
 		t.Errorf("%d reads failed", failures)
 	}
 }
+
+func TestSubPathMountIsToldOnce(t *testing.T) {
+	dir, log := t.TempDir(), newNews()
+	must(t, os.WriteFile(filepath.Join(dir, bulkheadconfig.Key), []byte(document(t, 3)), 0o600))
+	r := newRegistry(settings{unlisted: PassThrough(), log: slog.New(log)})
+	s := &source{dir: dir, log: slog.New(log), apply: r.apply}
+	s.reload()
+	s.reload()
+	warnings := 0
+	for range len(log) {
+		if strings.Contains(<-log, "subPath") {
+			warnings++
+		}
+	}
+	if warnings != 1 || s.status.Updatable || limitOf(r.bulkhead("payments")) != 3 {
+		t.Errorf("%d warnings, updatable %t; want 1 and false, and the document in force", warnings, s.status.Updatable)
+	}
+}
+
+// An optional ConfigMap that is not there yet is a volume that will be updated.
+func TestVolumeWithoutADocumentIsUpdatable(t *testing.T) {
+	v := newVolume(t)
+	v.publish("")
+	a, _ := start(t, v.dir)
+	if s := a.Source(); !s.Updatable || s.Err == nil {
+		t.Errorf("source %+v", s)
+	}
+}
