@@ -72,7 +72,7 @@ func (t *trial) crash(ctx context.Context, component string) error {
 // leaderKills kills the leader of two replicas; the other takes over when the lease
 // has run out.
 func (t *trial) leaderKills(ctx context.Context, p plan) error {
-	if p.leaderKills+p.stalls == 0 {
+	if p.leaderKills+p.leaderFreezes+p.stalls == 0 {
 		return nil
 	}
 	if err := t.fleet.deploy(2); err != nil {
@@ -91,6 +91,34 @@ func (t *trial) leaderKills(ctx context.Context, p plan) error {
 		_, err = t.fleet.leader(ctx)
 		t.report.Note("the other leads after", "%.1fs", time.Since(began).Seconds())
 		return err
+	})
+}
+
+// leaderFreezes stops the leader of two replicas where it stands until the other has
+// taken over, and lets it go on: it must write nothing more, and end.
+func (t *trial) leaderFreezes(ctx context.Context, p plan) error {
+	return t.rounds(ctx, "leader of two replicas frozen until the other leads", p.leaderFreezes, func(ctx context.Context) error {
+		leads, err := t.fleet.leader(ctx)
+		if err != nil {
+			return err
+		}
+		frozen := t.fleet.replicas[leads]
+		t.outage = true // it finds its lease gone, and says so
+		if err := frozen.Freeze(); err != nil {
+			return err
+		}
+		_, err = t.fleet.leaderBut(ctx, leads)
+		if err := errors.Join(err, frozen.Thaw()); err != nil {
+			return err
+		}
+		select {
+		case <-frozen.Ended():
+			return nil
+		case <-time.After(convergeTimeout):
+			return errors.New("it still runs, though another leads")
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	})
 }
 

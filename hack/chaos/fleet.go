@@ -62,15 +62,17 @@ func (f *fleet) kill(i int) {
 }
 
 // leader waits for the replica that leads.
-func (f *fleet) leader(ctx context.Context) (int, error) {
+func (f *fleet) leader(ctx context.Context) (int, error) { return f.leaderBut(ctx, -1) }
+
+// leaderBut waits for another replica than that one to lead.
+func (f *fleet) leaderBut(ctx context.Context, other int) (int, error) {
 	ticker := time.NewTicker(convergePoll)
 	defer ticker.Stop()
 	for {
-		leads := slices.IndexFunc(f.replicas, func(o *testbed.Operator) bool {
-			return o != nil && strings.Contains(strings.Join(o.Tail(math.MaxInt), "\n"), "uccessfully acquired lease")
-		})
-		if leads >= 0 {
-			return leads, nil
+		for i, o := range f.replicas {
+			if i != other && o != nil && strings.Contains(strings.Join(o.Tail(math.MaxInt), "\n"), "uccessfully acquired lease") {
+				return i, nil
+			}
 		}
 		select {
 		case <-ticker.C:

@@ -21,12 +21,12 @@ import (
 
 // plan says how often each fault is caused.
 type plan struct {
-	kills, edits, serverCrashes, etcdCrashes, leaderKills, stalls int
-	stall                                                         time.Duration
+	kills, edits, serverCrashes, etcdCrashes, leaderKills, leaderFreezes, stalls int
+	stall                                                                        time.Duration
 }
 
 var full = plan{
-	kills: 50, edits: 24, serverCrashes: 2, etcdCrashes: 2, leaderKills: 1, stalls: 1, stall: 12 * time.Second,
+	kills: 50, edits: 24, serverCrashes: 2, etcdCrashes: 2, leaderKills: 1, leaderFreezes: 1, stalls: 1, stall: 12 * time.Second,
 }
 
 // timeLimit bounds a run, what has to be built aside.
@@ -62,7 +62,7 @@ func run(ctx context.Context, out io.Writer, p plan, seed uint64) (err error) {
 		return err
 	}
 	for _, fault := range []func(context.Context, plan) error{
-		t.kills, t.edits, t.serverCrashes, t.etcdCrashes, t.leaderKills, t.stalls, t.end,
+		t.kills, t.edits, t.serverCrashes, t.etcdCrashes, t.leaderKills, t.leaderFreezes, t.stalls, t.end,
 	} {
 		if err := fault(ctx, p); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -72,6 +73,13 @@ func freeAddress() (string, error) {
 	defer listener.Close()
 	return listener.Addr().String(), nil
 }
+
+// Freeze stops the operator where it stands, as a node does that is paused; Thaw lets
+// it go on.
+func (o *Operator) Freeze() error { return syscall.Kill(-o.PID(), syscall.SIGSTOP) }
+
+// Thaw lets a frozen operator go on.
+func (o *Operator) Thaw() error { return syscall.Kill(-o.PID(), syscall.SIGCONT) }
 
 // Memory is how much of a process lies in memory, in MiB: now, and at most so far.
 type Memory struct{ Now, Peak float64 }
