@@ -58,7 +58,7 @@ type Bulkhead struct {
 	// idle is closed when the last running call ends; nil when nobody waits for it.
 	idle   chan struct{}
 	counts Counts
-	// news are calls of hooks that wait for the lock to be free.
+	// news are calls of other people's code that wait for the lock to be free.
 	news []func()
 	// undone counts the slots that were taken and given back without a call, wraps
 	// the sequences that began anew: what the slots say of admissions is off by them.

@@ -26,7 +26,8 @@ type Hooks struct {
 // WithHooks sets the hooks; the default is none.
 func WithHooks(h Hooks) Option { return func(c *config) { c.hooks = h } }
 
-// unlock lets go of the lock, and then calls the hooks for what happened under it.
+// unlock lets go of the lock, and then runs what follows from what happened under it
+// and is other people's code: hooks, and what the end of a context sets off.
 func (b *Bulkhead) unlock() {
 	news := b.news
 	b.news = nil
