@@ -5,18 +5,11 @@ package load
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 )
-
-// answerTimeout is how long a client waits for an answer: longer than anything
-// that the demo does on purpose.
-const answerTimeout = 20 * time.Second
 
 // Load is a number of clients. Its methods may be called from several goroutines
 // at once, Start and Stop by one.
@@ -40,7 +33,7 @@ func New(url string, clients int, think time.Duration) *Load {
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
 	return &Load{
 		url: url, clients: clients, think: think, stop: func() {},
-		client: &http.Client{Transport: transport, Timeout: answerTimeout},
+		client: &http.Client{Transport: transport, Timeout: AnswerTimeout},
 	}
 }
 
@@ -79,49 +72,13 @@ func (l *Load) run(ctx context.Context) {
 	}
 }
 
-// ask sends one request and says what became of it and how long that took.
-func (l *Load) ask() (Outcome, time.Duration, error) {
-	begin := time.Now()
-	response, err := l.client.Get(l.url)
-	if err != nil {
-		return Failed, time.Since(begin), err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	outcome := classify(response.StatusCode, string(body), err)
-	if outcome == Failed && err == nil {
-		err = fmt.Errorf("%s: %s", response.Status, strings.TrimSpace(string(body)))
-	}
-	return outcome, time.Since(begin), err
-}
+func (l *Load) ask() Answer { return Ask(l.client, http.MethodGet, l.url) }
 
-// classify tells a call that was shed from one that failed: both may be a 503.
-func classify(status int, body string, err error) Outcome {
-	switch {
-	case err != nil:
-		return Failed
-	case status == http.StatusOK:
-		return OK
-	case status == http.StatusServiceUnavailable && strings.Contains(body, "saturated"):
-		return Shed
-	case status == http.StatusGatewayTimeout:
-		return TimedOut
-	default:
-		return Failed
-	}
-}
-
-func (l *Load) note(outcome Outcome, took time.Duration, err error) {
+func (l *Load) note(a Answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.window.Counts = l.window.Plus(one(outcome))
-	l.total = l.total.Plus(one(outcome))
-	if outcome == OK {
-		l.window.latencies = append(l.window.latencies, took)
-	}
-	if err != nil {
-		l.window.Err = err
-	}
+	l.window = l.window.With(a)
+	l.total = l.total.Plus(One(a.Outcome))
 }
 
 // Take returns what was answered since the last Take or the first Start.

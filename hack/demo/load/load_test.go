@@ -59,9 +59,8 @@ func TestEveryAnswerIsCountedOnce(t *testing.T) {
 func TestNoConnectionIsAFailure(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
-	outcome, _, err := New(server.URL, 1, 0).ask()
-	if outcome != Failed || err == nil {
-		t.Errorf("ask = %v, %v", outcome, err)
+	if a := New(server.URL, 1, 0).ask(); a.Outcome != Failed || a.Err == nil || a.Status != 0 {
+		t.Errorf("ask = %+v", a)
 	}
 }
 

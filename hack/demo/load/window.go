@@ -33,8 +33,8 @@ func (c Counts) Plus(d Counts) Counts {
 	return Counts{c.OK + d.OK, c.Shed + d.Shed, c.TimedOut + d.TimedOut, c.Failed + d.Failed}
 }
 
-// one request, with that outcome.
-func one(o Outcome) Counts {
+// One is one request, with that outcome.
+func One(o Outcome) Counts {
 	switch o {
 	case OK:
 		return Counts{OK: 1}
@@ -54,6 +54,18 @@ type Window struct {
 	Err error
 
 	latencies []time.Duration // of those that were OK
+}
+
+// With adds an answer. Only the last of the windows that were made so may be added to.
+func (w Window) With(a Answer) Window {
+	w.Counts = w.Plus(One(a.Outcome))
+	if a.Outcome == OK {
+		w.latencies = append(w.latencies, a.Took)
+	}
+	if a.Err != nil {
+		w.Err = a.Err
+	}
+	return w
 }
 
 // Quantile is how long the given part, from 0 to 1, of the requests that were OK

@@ -8,36 +8,62 @@
 //	/latency?d=80ms  sets the latency; ?d=hang makes it hang
 //	/stats           what it saw, as JSON
 //	/reset           forgets the peak
+//	/readyz          for the probe
 //
-// It protects itself from nothing: that is the point.
+// It protects itself from nothing: that is the point. On SIGTERM it ends after a
+// moment, whatever is under way.
 package main
 
 import (
+	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 )
+
+// endGrace is how long calls under way may take to end.
+const endGrace = time.Second
 
 func main() {
 	listen := flag.String("listen", "127.0.0.1:0", "the `address` to serve on; port 0 takes a free one")
 	latency := flag.Duration("latency", 20*time.Millisecond, "how long a call takes on average, at first")
 	flag.Parse()
-	if err := run(*listen, &service{latency: *latency}); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	err := run(ctx, *listen, &service{latency: *latency}, os.Stdout)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "payments:", err)
 		os.Exit(1)
 	}
 }
 
-// run serves until the process is told to end.
-func run(address string, s *service) error {
+// run serves until ctx ends.
+func run(ctx context.Context, address string, s *service, out io.Writer) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("listening on http://%s\n", listener.Addr())
+	fmt.Fprintf(out, "listening on http://%s\n", listener.Addr())
 	server := &http.Server{Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second}
-	return server.Serve(listener)
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), endGrace)
+	defer cancel()
+	err = server.Shutdown(grace)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return server.Close() // they hang, as they were told to
+	}
+	return err
 }

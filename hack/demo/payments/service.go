@@ -28,6 +28,7 @@ func (s *service) routes() http.Handler {
 	mux.HandleFunc("/latency", s.setLatency)
 	mux.HandleFunc("/stats", s.stats)
 	mux.HandleFunc("/reset", s.reset)
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") })
 	return mux
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/load"
 	"github.com/servicebulkhead/servicebulkhead/pkg/agent"
 	"github.com/servicebulkhead/servicebulkhead/pkg/agent/agentprom"
 	"github.com/servicebulkhead/servicebulkhead/pkg/limiter"
@@ -24,14 +25,15 @@ type shop struct {
 	payments  *limiter.Bulkhead // the same one for ever; follows every change
 	client    *http.Client
 	chargeURL string
+	pod       string // the name of the pod that it runs in, if it runs in one
 }
 
-func newShop(a *agent.Agent, paymentsURL string) *shop {
+func newShop(a *agent.Agent, paymentsURL, pod string) *shop {
 	// How many connections there are is the bulkhead's to say: keep those it allows.
 	transport := &http.Transport{MaxIdleConnsPerHost: 1024}
 	return &shop{
 		agent: a, payments: a.Bulkhead("payments"),
-		client: &http.Client{Transport: transport}, chargeURL: paymentsURL + "/charge",
+		client: &http.Client{Transport: transport}, chargeURL: paymentsURL + "/charge", pod: pod,
 	}
 }
 
@@ -39,10 +41,24 @@ func (s *shop) routes() http.Handler {
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(agentprom.NewCollector(s.agent))
 	mux := http.NewServeMux()
-	mux.HandleFunc("/buy", s.buy)
+	// Once the process drains, the middleware asks clients to leave their connections.
+	mux.Handle("/buy", s.agent.Middleware("requests", http.HandlerFunc(s.buy)))
 	mux.Handle("/metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
+	mux.Handle("/debug/bulkheads", s.agent.DebugHandler())
 	mux.Handle("/readyz", s.agent.ReadyHandler())
-	return mux
+	mux.Handle("/livez", s.agent.LiveHandler())
+	return s.signed(mux)
+}
+
+// signed lets each answer say which pod it is from.
+func (s *shop) signed(next http.Handler) http.Handler {
+	if s.pod == "" {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(load.PodHeader, s.pod)
+		next.ServeHTTP(w, r)
+	})
 }
 
 // buy sells something if the payment service can be called now. Whoever asks is

@@ -37,7 +37,7 @@ func openShop(t *testing.T, reclaimAfter time.Duration, payments http.HandlerFun
 		_, _ = a.Shutdown(context.Background())
 		service.Close()
 	})
-	return newShop(a, service.URL), a
+	return newShop(a, service.URL, "shop-1"), a
 }
 
 func ask(t *testing.T, s *shop, path string) *httptest.ResponseRecorder {
@@ -90,5 +90,37 @@ func TestMetricsAndReadiness(t *testing.T) {
 	}
 	if answer := ask(t, s, "/readyz"); answer.Code != http.StatusServiceUnavailable {
 		t.Errorf("draining: %d", answer.Code)
+	}
+}
+
+// What asks in a pod: the kubelet, whoever debugs, and the load generator.
+func TestEveryAnswerNamesItsPod(t *testing.T) {
+	s, a := openShop(t, time.Minute, func(http.ResponseWriter, *http.Request) {})
+	for path, want := range map[string]string{"/buy": "sold", "/livez": "ok", "/debug/bulkheads?format=json": `"name": "requests"`} {
+		answer := ask(t, s, path)
+		if answer.Code != http.StatusOK || !strings.Contains(answer.Body.String(), want) || answer.Header().Get("X-Pod") != "shop-1" {
+			t.Errorf("%s: %d %v %s", path, answer.Code, answer.Header(), answer.Body)
+		}
+	}
+	a.Bulkhead("requests").StopAdmission()
+	if answer := ask(t, s, "/buy"); answer.Code != http.StatusServiceUnavailable || answer.Header().Get("X-Pod") != "shop-1" {
+		t.Errorf("refused: %d %v", answer.Code, answer.Header())
+	}
+	s.pod = ""
+	if answer := ask(t, s, "/buy"); answer.Header()["X-Pod"] != nil {
+		t.Errorf("outside of a pod: %v", answer.Header())
+	}
+}
+
+func TestADrainAsksClientsToLeave(t *testing.T) {
+	s, a := openShop(t, time.Minute, func(http.ResponseWriter, *http.Request) {})
+	if answer := ask(t, s, "/buy"); answer.Header().Get("Connection") != "" {
+		t.Errorf("at first: %v", answer.Header())
+	}
+	if _, err := a.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if answer := ask(t, s, "/buy"); answer.Header().Get("Connection") != "close" {
+		t.Errorf("draining: %v", answer.Header())
 	}
 }
