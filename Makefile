@@ -13,7 +13,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 export GOTOOLCHAIN ?= local
 
 TOOL := go tool -modfile=$(CURDIR)/hack/tools/go.mod
-MODULES := . api pkg pkg/agent/agentgrpc examples bench hack/kubernetes hack/rules
+MODULES := . api pkg pkg/agent/agentgrpc examples bench hack/kubernetes hack/pods hack/rules
 HEADER := $(CURDIR)/hack/boilerplate.go.txt
 
 # What generate and manifests write.
@@ -30,7 +30,7 @@ each = $(foreach module,$(1),($(call in,$(module),$(2)));)
 help: ## Show this.
 	@while IFS= read -r line; do \
 	  if [[ $$line =~ ^##@\ (.*)$$ ]]; then printf '\n%s\n' "$${BASH_REMATCH[1]}"; fi; \
-	  if [[ $$line =~ ^([a-z-]+):.*\ ##\ (.*)$$ ]]; then printf '  make %-10s %s\n' "$${BASH_REMATCH[1]}" "$${BASH_REMATCH[2]}"; fi; \
+	  if [[ $$line =~ ^([a-z0-9-]+):.*\ ##\ (.*)$$ ]]; then printf '  make %-10s %s\n' "$${BASH_REMATCH[1]}" "$${BASH_REMATCH[2]}"; fi; \
 	done < Makefile
 
 .PHONY: demo
@@ -40,6 +40,30 @@ demo: ## Show the whole path on a local control plane, in about a minute. DEMO_K
 .PHONY: cluster
 cluster: ## Run a local control plane, without nodes, until Ctrl-C, and say how to use it.
 	@go build -o bin/cluster ./hack/cluster && exec bin/cluster
+
+.PHONY: demo-pods
+demo-pods: ## Show it on real pods, on a node of this machine's own: a change that both follow, a rolling restart under load.
+	@exec hack/pods/on-a-node demo
+
+.PHONY: node-up
+node-up: tools-pods ## Start a node of Kubernetes in its own namespaces; as root, on Linux. It says what is missing.
+	@assets=$$(go run ./hack/cluster assets); export KUBEBUILDER_ASSETS=$$assets; exec bin/node up
+
+.PHONY: node-run
+node-run: ## Run a command on the node: make node-run CMD='kubectl get pods -A'.
+	@exec bin/node run -- $(or $(CMD),$(error say what to run: make node-run CMD='kubectl get pods -A'))
+
+.PHONY: node-down
+node-down: tools-pods ## Stop the node and remove every trace of it.
+	@exec bin/node down
+
+.PHONY: images
+images: tools-pods ## Build the images of the operator and of the demo's programs: dist/images/*.tar.
+	@exec bin/images build -o dist/images
+
+.PHONY: tools-pods
+tools-pods:
+	@cd hack/pods && go build -o $(CURDIR)/bin/ ./node ./images
 
 .PHONY: build
 build: ## Build the operator and the kubectl plugin: bin/operator, bin/kubectl-bulkhead.
@@ -60,8 +84,13 @@ test-pure: ## Run the tests that need no control plane, with the race detector.
 test-plane: ## Run the operator's tests, and those of the local control plane they run on.
 	@$(call in,hack/kubernetes,go test ./...)
 	@echo '  .'; assets=$$(go run ./hack/cluster assets); export KUBEBUILDER_ASSETS=$$assets; \
-	go test -race -count=1 -timeout 20m $$(go list ./... | grep -v /test/differential$$); \
+	(cd hack/pods && go test -race -count=1 ./...); \
+	go test -race -count=1 -timeout 20m $$(go list ./... | grep -v -e /test/differential$$ -e /test/e2e$$); \
 	go test -race -count=1 -v ./test/differential -ginkgo.no-color
+
+.PHONY: e2e
+e2e: ## Run the end-to-end tests on real pods: on a node of this machine's own, or with KUBECONFIG=… REGISTRY=… on that cluster.
+	@exec hack/pods/on-a-node e2e
 
 .PHONY: lint
 lint: ## Run the linters of .golangci.yml over every module, and kube-api-linter over the API's types.
