@@ -6,8 +6,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
+
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/story"
 )
 
 func changeLimit(ctx context.Context, s *stage) error {
@@ -19,14 +20,14 @@ func changeLimit(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	s.expectAtMost("limit 10: most calls that payments had at once", lower.peak, 10)
+	s.ExpectAtMost("limit 10: most calls that payments had at once", lower.peak, 10)
 	higher, err := s.changeLimitTo(ctx, 40)
 	if err != nil {
 		return err
 	}
-	s.expectAtMost("limit 40: most calls that payments had at once", higher.peak, 40)
-	s.expect(higher.peak > before.limit, "limit 40: that is more than before", fmt.Sprintf("more than %d", before.limit), higher.peak)
-	s.expectEqual("changes: calls that failed", lower.answers.Failed+higher.answers.Failed, 0)
+	s.ExpectAtMost("limit 40: most calls that payments had at once", higher.peak, 40)
+	s.Expect(higher.peak > before.limit, "limit 40: that is more than before", fmt.Sprintf("more than %d", before.limit), higher.peak)
+	s.ExpectEqual("changes: calls that failed", lower.answers.Failed+higher.answers.Failed, 0)
 	return nil
 }
 
@@ -36,7 +37,7 @@ func (s *stage) changeLimitTo(ctx context.Context, limit int) (*seen, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = await(ctx, 5*time.Second, "the end of the calls above the limit", func(ctx context.Context) (bool, error) {
+	err = story.Await(ctx, 5*time.Second, "the end of the calls above the limit", func(ctx context.Context) (bool, error) {
 		stats, err := s.payments.stats(ctx)
 		return stats.InFlight <= limit, err
 	})
@@ -49,35 +50,4 @@ func (s *stage) changeLimitTo(ctx context.Context, limit int) (*seen, error) {
 	return s.watch(ctx, 2500*time.Millisecond)
 }
 
-// refuseChange tries a wait that amounts to an unbounded one.
-func refuseChange(ctx context.Context, s *stage) error {
-	before, err := s.generation(ctx)
-	if err != nil {
-		return err
-	}
-	message, err := s.refused(ctx, patchArgs(`{"maxWait":"1h"}`)...)
-	if err != nil {
-		return err
-	}
-	now, err := s.generation(ctx)
-	if err != nil {
-		return err
-	}
-	s.expect(message != "", "maxWait of an hour", "refused", verdict(message))
-	s.expectEqual("the message names the field", strings.Contains(message, "spec.maxWait"), true)
-	s.expectEqual("the message names the rule", strings.Contains(message, "must be at most 60s"), true)
-	s.expectEqual("generation of the object, which counts its changes", now, before)
-	return nil
-}
-
-func verdict(message string) string {
-	if message == "" {
-		return "accepted"
-	}
-	return "refused"
-}
-
-// generation changes whenever the spec does.
-func (s *stage) generation(ctx context.Context) (string, error) {
-	return s.runKubectl(ctx, s.plane.KubeconfigFile, "-n", namespace, "get", "sbh", "payments", "-o", "jsonpath={.metadata.generation}")
-}
+func refuseChange(ctx context.Context, s *stage) error { return story.RefuseChange(ctx, s.kubectl) }

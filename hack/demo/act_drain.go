@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/servicebulkhead/servicebulkhead/hack/demo/load"
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/story"
 )
 
 // drainShop ends the shop while it works, as a kubelet would. The clients stop a
@@ -20,16 +21,16 @@ func drainShop(ctx context.Context, s *stage) error {
 	if err := s.slowerAndFewer(ctx); err != nil {
 		return err
 	}
-	s.out.command(fmt.Sprintf("kill -TERM %d   # the shop", s.shop.PID()))
+	s.Command(fmt.Sprintf("kill -TERM %d   # the shop", s.shop.PID()))
 	s.shop.Terminate()
-	err := await(ctx, 5*time.Second, "the shop's reporting not ready", func(ctx context.Context) (bool, error) {
+	err := story.Await(ctx, 5*time.Second, "the shop's reporting not ready", func(ctx context.Context) (bool, error) {
 		return !s.shopURL.ready(ctx), nil
 	})
 	if err != nil {
 		return err
 	}
 	before := s.load.Take()
-	s.out.say("/readyz says 503. Requests still arrive, and are served:")
+	s.Say("/readyz says 503. Requests still arrive, and are served:")
 	serving, err := s.watch(ctx, time.Second)
 	if err != nil {
 		return err
@@ -39,14 +40,14 @@ func drainShop(ctx context.Context, s *stage) error {
 	if err := s.awaitEnd(ctx); err != nil {
 		return err
 	}
-	s.out.say("The shop has ended (%s). Its report:", s.shop.State())
+	s.Say("The shop has ended (%s). Its report:", s.shop.State())
 	report := reportIn(s.shop.Stdout())
-	s.out.output(report)
-	s.out.say("The producer is the HTTP server: it waited for the requests that were still running.")
-	s.expectEqual("the shop ended with", s.shop.State(), "exit status 0")
-	s.expectAtLeast("drain: sales after it had reported not ready", answers.OK, 1)
-	s.expectEqual("drain: calls that failed", before.Failed+answers.Failed, 0)
-	s.expect(report != "", "drain report", "printed", firstLine(report))
+	s.Output(report)
+	s.Say("The producer is the HTTP server: it waited for the requests that were still running.")
+	s.ExpectEqual("the shop ended with", s.shop.State(), "exit status 0")
+	s.ExpectAtLeast("drain: sales after it had reported not ready", answers.OK, 1)
+	s.ExpectEqual("drain: calls that failed", before.Failed+answers.Failed, 0)
+	s.Expect(report != "", "drain report", "printed", firstLine(report))
 	return nil
 }
 
@@ -59,7 +60,7 @@ func (s *stage) slowerAndFewer(ctx context.Context) error {
 	}
 	s.load = load.New(string(s.shopURL)+"/buy", 20, think)
 	s.load.Start()
-	s.out.say("payments takes %s, and there are %d clients: nothing needs to be shed.", leisurely, s.load.Clients())
+	s.Say("payments takes %s, and there are %d clients: nothing needs to be shed.", leisurely, s.load.Clients())
 	_, err := s.watch(ctx, 2*time.Second)
 	return err
 }

@@ -18,7 +18,7 @@ func hangService(ctx context.Context, s *stage) error {
 	if err := s.payments.setLatency(ctx, "hang"); err != nil {
 		return err
 	}
-	s.out.say("payments hangs now. Calls hold their slots, and the shop sheds the rest at once.")
+	s.Say("payments hangs now. Calls hold their slots, and the shop sheds the rest at once.")
 	hung, err := s.watchUntil(ctx, 8*time.Second, func(so *seen) bool { return so.lapses() >= 25 })
 	if err != nil {
 		return err
@@ -26,17 +26,17 @@ func hangService(ctx context.Context, s *stage) error {
 	if err := s.payments.setLatency(ctx, quick); err != nil {
 		return err
 	}
-	s.out.say("payments answers again. The calls that were admitted meanwhile still hang, each until its slot is reclaimed.")
+	s.Say("payments answers again. The calls that were admitted meanwhile still hang, each until its slot is reclaimed.")
 	recovered, err := s.watch(ctx, 3500*time.Millisecond)
 	if err != nil {
 		return err
 	}
-	s.expectAtLeast("hung: slots reclaimed", hung.lapses(), 25)
-	s.expectAtMost("hung: most slots held at once", hung.mostInFlight, 25)
-	s.expectAtLeast("hung: calls shed meanwhile", hung.shed(), 1)
+	s.ExpectAtLeast("hung: slots reclaimed", hung.lapses(), 25)
+	s.ExpectAtMost("hung: most slots held at once", hung.mostInFlight, 25)
+	s.ExpectAtLeast("hung: calls shed meanwhile", hung.shed(), 1)
 	all := &seen{first: hung.first, last: recovered.last}
-	s.expectEqual("calls that ended after their slot was reclaimed", all.late(), all.lapses())
-	s.expectAtLeast("recovered: sales", recovered.answers.OK, 1)
+	s.ExpectEqual("calls that ended after their slot was reclaimed", all.late(), all.lapses())
+	s.ExpectAtLeast("recovered: sales", recovered.answers.OK, 1)
 	return s.balance(ctx)
 }
 
@@ -49,8 +49,8 @@ func (s *stage) balance(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.out.say("%d calls asked: %d admitted + %d shed + %d refused + %d cancelled.", b.asked(), b.admitted, b.shed, b.refused, b.cancelled)
-	s.expectEqual("calls that got an answer from the bulkhead", b.asked(), s.load.Total().Answered())
-	s.expectEqual("calls still in flight at rest", b.inFlight, 0)
+	s.Say("%d calls asked: %d admitted + %d shed + %d refused + %d cancelled.", b.asked(), b.admitted, b.shed, b.refused, b.cancelled)
+	s.ExpectEqual("calls that got an answer from the bulkhead", b.asked(), s.load.Total().Answered())
+	s.ExpectEqual("calls still in flight at rest", b.inFlight, 0)
 	return nil
 }

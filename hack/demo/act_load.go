@@ -29,20 +29,20 @@ func quickService(ctx context.Context, s *stage) error {
 	}
 	s.load = load.New(string(s.shopURL)+"/buy", clients, think)
 	s.load.Start()
-	s.out.say("%d clients buy, think for %s, and buy again; payments takes %s on average.", clients, think, quick)
+	s.Say("%d clients buy, think for %s, and buy again; payments takes %s on average.", clients, think, quick)
 	seen, err := s.watch(ctx, 3*time.Second)
 	if err != nil {
 		return err
 	}
-	s.expectAtLeast("quick: sales", seen.answers.OK, 100)
-	s.expect(seen.answers.Shed <= seen.answers.Answered()/20, "quick: calls shed", "at most 5 %", seen.answers.Shed)
-	s.expectEqual("quick: calls that failed", seen.answers.Failed, 0)
+	s.ExpectAtLeast("quick: sales", seen.answers.OK, 100)
+	s.Expect(seen.answers.Shed <= seen.answers.Answered()/20, "quick: calls shed", "at most 5 %", seen.answers.Shed)
+	s.ExpectEqual("quick: calls that failed", seen.answers.Failed, 0)
 	return nil
 }
 
 // startShop starts the payment service and the shop.
 func (s *stage) startShop(ctx context.Context) error {
-	s.out.command("payments")
+	s.Command("payments")
 	payments, err := s.start("payments", s.binary("payments"), "-latency", quick)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (s *stage) startShop(ctx context.Context) error {
 		return err
 	}
 	s.payments = paymentService(paymentsURL)
-	s.out.command("shop -bulkheads etc-servicebulkhead -payments " + paymentsURL)
+	s.Command("shop -bulkheads etc-servicebulkhead -payments " + paymentsURL)
 	s.shop, err = s.start("shop", s.binary("shop"), "-bulkheads", s.mount, "-payments", paymentsURL, "-lame-duck", lameDuck.String())
 	if err != nil {
 		return err
@@ -67,16 +67,16 @@ func slowService(ctx context.Context, s *stage) error {
 	if err := s.payments.setLatency(ctx, slow); err != nil {
 		return err
 	}
-	s.out.say("payments takes %s now. Without a bulkhead, most of the %d clients would be waiting inside payments.", slow, clients)
+	s.Say("payments takes %s now. Without a bulkhead, most of the %d clients would be waiting inside payments.", slow, clients)
 	seen, err := s.watch(ctx, 5*time.Second)
 	if err != nil {
 		return err
 	}
-	s.expectAtMost("slow: most calls that payments had at once", seen.peak, seen.last.limit)
-	s.expectEqual("slow: most slots held at once", seen.mostInFlight, seen.last.limit)
-	s.expectAtLeast("slow: calls that waited for a slot", seen.waits(), 1)
-	s.expectAtLeast("slow: calls shed", seen.shed(), 1)
-	s.expectAtLeast("slow: sales", seen.answers.OK, 1)
-	s.expectEqual("slow: calls that failed", seen.answers.Failed, 0)
+	s.ExpectAtMost("slow: most calls that payments had at once", seen.peak, seen.last.limit)
+	s.ExpectEqual("slow: most slots held at once", seen.mostInFlight, seen.last.limit)
+	s.ExpectAtLeast("slow: calls that waited for a slot", seen.waits(), 1)
+	s.ExpectAtLeast("slow: calls shed", seen.shed(), 1)
+	s.ExpectAtLeast("slow: sales", seen.answers.OK, 1)
+	s.ExpectEqual("slow: calls that failed", seen.answers.Failed, 0)
 	return nil
 }

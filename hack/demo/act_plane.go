@@ -5,19 +5,25 @@ package main
 
 import (
 	"context"
+	"path/filepath"
 	"time"
 
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/story"
 	"github.com/servicebulkhead/servicebulkhead/hack/localplane"
 )
 
 func startPlane(ctx context.Context, s *stage) (err error) {
 	begin := time.Now()
-	s.out.say("starting …")
+	s.Say("starting …")
 	if s.plane, err = localplane.Start(ctx, localplane.Options{Assets: s.assets}); err != nil {
 		return err
 	}
-	s.out.say("ready after %s, at %s", time.Since(begin).Round(100*time.Millisecond), s.plane.Config.Host)
-	return s.kubectl(ctx, "version")
+	s.kubectl = story.Kubectl{
+		Teller: s.Teller, Path: s.plane.Kubectl(), Kubeconfig: s.plane.KubeconfigFile,
+		Dir: s.root, Cache: filepath.Join(s.dir, "kubectl"),
+	}
+	s.Say("ready after %s, at %s", time.Since(begin).Round(100*time.Millisecond), s.plane.Config.Host)
+	return s.kubectl.Show(ctx, "version")
 }
 
 const (
@@ -31,7 +37,7 @@ func startOperator(ctx context.Context, s *stage) (err error) {
 		{"apply", "-k", "config/rbac"},
 		{"wait", "--for=condition=Established", "crd/servicebulkheads.servicebulkhead.io"},
 	} {
-		if err := s.kubectl(ctx, args...); err != nil {
+		if err := s.kubectl.Show(ctx, args...); err != nil {
 			return err
 		}
 	}
@@ -46,6 +52,8 @@ func startOperator(ctx context.Context, s *stage) (err error) {
 
 // checkRights shows that the operator is no administrator.
 func (s *stage) checkRights(ctx context.Context) error {
+	operator := s.kubectl
+	operator.Kubeconfig, operator.Prefix = s.operatorKubeconfig, "KUBECONFIG=operator.kubeconfig "
 	for _, question := range []struct {
 		what, answer string
 		args         []string
@@ -54,11 +62,11 @@ func (s *stage) checkRights(ctx context.Context) error {
 		{"the operator may read Secrets", "no", []string{"get", "secrets", "-A"}},
 		{"the operator may do everything", "no", []string{"*", "*", "-A"}},
 	} {
-		answer, err := s.canI(ctx, question.args...)
+		answer, err := operator.ShowCanI(ctx, question.args...)
 		if err != nil {
 			return err
 		}
-		s.expectEqual(question.what, answer, question.answer)
+		s.ExpectEqual(question.what, answer, question.answer)
 	}
 	return nil
 }
@@ -66,7 +74,7 @@ func (s *stage) checkRights(ctx context.Context) error {
 // runOperator starts the operator. One replica needs no leader election; a killed
 // one would be waited for until its lease runs out.
 func (s *stage) runOperator() (err error) {
-	s.out.command("operator --kubeconfig=operator.kubeconfig --leader-elect=false …")
+	s.Command("operator --kubeconfig=operator.kubeconfig --leader-elect=false …")
 	s.operator, err = s.start("operator", s.binary("operator"), "--kubeconfig="+s.operatorKubeconfig, "--leader-elect=false",
 		"--metrics-bind-address=0", "--health-probe-bind-address=0", "--log-format=text")
 	return err

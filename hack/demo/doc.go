@@ -13,6 +13,9 @@
 // it shows; the exit code is 1 if anything was not as it should be. Everything it
 // starts listens on loopback and is stopped at the end, also after Ctrl-C.
 //
+// The command in pods shows it on a node, in pods; package story is what both are
+// told with.
+//
 // It is no benchmark: the clients, the application, the service and the control
 // plane share one machine.
 package main

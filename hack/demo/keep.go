@@ -12,7 +12,7 @@ import (
 // hold leaves everything running and tells how to play with it, until the context
 // ends.
 func (s *stage) hold(ctx context.Context) {
-	s.out.line(fmt.Sprintf(`
+	s.Line(fmt.Sprintf(`
 Everything still runs, %d clients buy; the last act, SIGTERM, is left to you. In another shell:
 
     export KUBECONFIG=%s
@@ -35,7 +35,7 @@ kill -TERM %d drains the shop. Ctrl-C here ends everything and removes it (make 
 `, s.load.Clients(), s.plane.KubeconfigFile, s.plane.Assets, s.payments, s.payments, s.shopURL, s.shopURL,
 		s.mount, s.logs(), s.shop.PID()))
 	s.follow(ctx)
-	s.out.line("")
+	s.Line("")
 }
 
 // follow keeps one line of a terminal up to date, until the context or the shop
@@ -48,17 +48,17 @@ func (s *stage) follow(ctx context.Context) {
 		select {
 		case <-ticker.C:
 		case <-s.shop.Ended():
-			s.out.line("\nThe shop has ended (" + s.shop.State() + "). Its report:")
-			s.out.output(reportIn(s.shop.Stdout()))
-			s.out.line("The shop is gone; Ctrl-C ends the rest.")
+			s.Line("\nThe shop has ended (" + s.shop.State() + "). Its report:")
+			s.Output(reportIn(s.shop.Stdout()))
+			s.Line("The shop is gone; Ctrl-C ends the rest.")
 			<-ctx.Done()
 			return
 		case <-ctx.Done():
 			return
 		}
 		now, err := s.sample(ctx)
-		if s.out.terminal && err == nil && !last.at.IsZero() {
-			s.out.rewrite(s.out.sampleLine(begin, last, now))
+		if err == nil && !last.at.IsZero() {
+			s.Rewrite(s.sampleLine(begin, last, now))
 		}
 		last = now
 	}

@@ -7,12 +7,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
-)
 
-// arrivalTimeout is how long a change may take from kubectl to the limiter.
-const arrivalTimeout = 5 * time.Second
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/story"
+)
 
 // arrival is when a change had reached the files and the limiter.
 type arrival struct {
@@ -29,7 +27,7 @@ func (s *stage) patchBulkhead(ctx context.Context, spec string, inForce func(bul
 	arrived := make(chan arrival, 1)
 	published, begin := s.publication(), time.Now()
 	go func() { arrived <- s.arrivalOf(ctx, published, inForce) }()
-	if err := s.kubectl(ctx, patchArgs(spec)...); err != nil {
+	if err := s.kubectl.Show(ctx, story.PatchArgs(spec)...); err != nil {
 		return err
 	}
 	returned := time.Now()
@@ -38,27 +36,17 @@ func (s *stage) patchBulkhead(ctx context.Context, spec string, inForce func(bul
 		return change.err
 	}
 	since := func(moment time.Time) time.Duration { return moment.Sub(begin).Round(time.Millisecond) }
-	s.out.say("kubectl returned after %s; the files had changed after %s, and the change was in force after %s.",
+	s.Say("kubectl returned after %s; the files had changed after %s, and the change was in force after %s.",
 		since(returned), since(change.file), since(change.inForce))
-	s.expect(change.inForce.Sub(returned) < arrivalTimeout, words(spec)+" in force",
-		"within "+arrivalTimeout.String()+" of kubectl's return", beside(change.inForce, returned)+" kubectl's return")
+	s.ExpectInForce(story.Words(spec)+" in force", returned, change.inForce)
 	return nil
-}
-
-// words are a flat JSON object for people: {"limit":10} is "limit 10".
-func words(spec string) string {
-	return strings.NewReplacer("{", "", "}", "", `"`, "", ":", " ", ",", ", ").Replace(spec)
-}
-
-func patchArgs(spec string) []string {
-	return []string{"-n", namespace, "patch", "sbh", "payments", "--type=merge", "-p", `{"spec":` + spec + `}`}
 }
 
 // arrivalOf waits until the files are others than the published ones and the
 // change is in force.
 func (s *stage) arrivalOf(ctx context.Context, published string, inForce func(bulkhead) bool) (a arrival) {
 	// Longer than what is allowed after kubectl has returned: it runs meanwhile.
-	a.err = await(ctx, 2*arrivalTimeout, "the change in the running shop", func(ctx context.Context) (bool, error) {
+	a.err = story.Await(ctx, 2*story.ArrivalTimeout, "the change in the running shop", func(ctx context.Context) (bool, error) {
 		if a.file.IsZero() && s.publication() != published {
 			a.file = time.Now()
 		}
@@ -77,12 +65,4 @@ func (s *stage) publication() string {
 		return err.Error()
 	}
 	return target
-}
-
-// beside says how one moment lies beside another.
-func beside(moment, other time.Time) string {
-	if d := moment.Sub(other).Round(time.Millisecond); d > 0 {
-		return d.String() + " after"
-	}
-	return "before"
 }

@@ -17,23 +17,22 @@ import (
 	"github.com/servicebulkhead/servicebulkhead/hack/assets"
 	"github.com/servicebulkhead/servicebulkhead/hack/demo/load"
 	"github.com/servicebulkhead/servicebulkhead/hack/demo/process"
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/story"
 	"github.com/servicebulkhead/servicebulkhead/hack/localplane"
 )
-
-const rootModule = "github.com/servicebulkhead/servicebulkhead"
 
 // stopGrace is how long a process may take to end when asked to.
 const stopGrace = 5 * time.Second
 
 // stage is what the acts share. Each adds what it starts.
 type stage struct {
-	out    *printer
-	checks checks
+	*story.Teller
 
 	dir  string // of everything that the demo writes; removed at the end
 	root string // of the repository
 
-	assets             string // directory of the control plane's binaries
+	kubectl            story.Kubectl // of the cluster's administrator
+	assets             string        // directory of the control plane's binaries
 	plane              *localplane.Plane
 	processes          []*process.Process // every one that was started, in order
 	operatorKubeconfig string
@@ -45,12 +44,12 @@ type stage struct {
 	load               *load.Load
 }
 
-func newStage(out *printer) (*stage, error) {
+func newStage(t *story.Teller) (*stage, error) {
 	dir, err := os.MkdirTemp("", "servicebulkhead-demo-*")
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{out: out, dir: dir, mount: filepath.Join(dir, "etc-servicebulkhead")}
+	s := &stage{Teller: t, dir: dir, mount: filepath.Join(dir, "etc-servicebulkhead")}
 	return s, os.MkdirAll(s.logs(), 0o755)
 }
 
@@ -59,24 +58,15 @@ func (s *stage) binary(name string) string { return filepath.Join(s.dir, "bin", 
 
 // prepare builds what the acts run. Only the first time does it take long.
 func (s *stage) prepare(ctx context.Context) (err error) {
-	if s.root, err = findRoot(ctx); err != nil {
+	if s.root, err = story.Root(ctx); err != nil {
 		return err
 	}
 	if s.assets, err = assets.Dir(ctx, os.Stderr); err != nil {
 		return err
 	}
-	s.out.line("building the operator, the shop and payments (a minute or two the first time) …")
+	s.Line("building the operator, the shop and payments (a minute or two the first time) …")
 	return s.goCommand(ctx, "build", "-o", s.binary("")+string(filepath.Separator),
 		"./cmd/operator", "./hack/demo/shop", "./hack/demo/payments")
-}
-
-// findRoot finds the repository around the working directory.
-func findRoot(ctx context.Context) (string, error) {
-	text, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", rootModule).Output()
-	if err != nil {
-		return "", fmt.Errorf("find the repository: run this in its root directory: %w", err)
-	}
-	return strings.TrimSpace(string(text)), nil
 }
 
 func (s *stage) goCommand(ctx context.Context, args ...string) error {
@@ -123,34 +113,7 @@ func (s *stage) showLogs() {
 			continue
 		}
 		shown[p.Name()] = true
-		s.out.say("last lines of %s (%s):", p.Name(), p.State())
-		s.out.output(strings.Join(p.Tail(12), "\n"))
-	}
-}
-
-// pollInterval is how often a condition is looked at.
-const pollInterval = 10 * time.Millisecond
-
-// await waits until a condition holds, looking every few milliseconds. The error
-// names what was waited for, and why the last look was in vain.
-func await(ctx context.Context, timeout time.Duration, what string, holds func(context.Context) (bool, error)) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not within %s", timeout))
-	defer cancel()
-	ticker := time.NewTicker(pollInterval)
-	defer ticker.Stop()
-	var last error
-	for {
-		yes, err := holds(ctx)
-		if yes && err == nil {
-			return nil
-		}
-		if ctx.Err() == nil {
-			last = err
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("%s: %w", what, context.Cause(ctx)), last)
-		}
+		s.Say("last lines of %s (%s):", p.Name(), p.State())
+		s.Output(strings.Join(p.Tail(12), "\n"))
 	}
 }

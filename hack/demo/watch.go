@@ -6,10 +6,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/servicebulkhead/servicebulkhead/hack/demo/load"
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/story"
 )
 
 // watchInterval is how often a line is shown.
@@ -67,7 +67,7 @@ func (s *stage) watchUntil(ctx context.Context, d time.Duration, enough func(*se
 		return nil, err
 	}
 	all := &seen{first: before, last: before}
-	s.out.line(s.out.style(faint, lineHeader))
+	s.Line(s.Style(story.Faint, lineHeader))
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	for time.Since(all.first.at) < d && !enough(all) {
@@ -80,47 +80,29 @@ func (s *stage) watchUntil(ctx context.Context, d time.Duration, enough func(*se
 		if err != nil {
 			return nil, err
 		}
-		s.out.line(s.out.sampleLine(all.first.at, all.last, now))
+		s.Line(s.sampleLine(all.first.at, all.last, now))
 		all.add(now)
 	}
 	return all, nil
 }
 
-// barScale is how many calls one cell of the bar stands for, barWidth how many
-// cells there are.
 const (
-	barScale = 2
-	barWidth = 24
-)
-
-const (
-	lineHeader = "   time  █ in flight ░ free • in line          waiting  admitted/s  shed/s  payments     p50     p99"
+	lineHeader = "   time  " + story.BarLegend + "          waiting  admitted/s  shed/s  payments     p50     p99"
 	lineFormat = "  %4.1fs  %s  %2d of %-2d  %8d  %10s  %6s  %8s  %6s  %6s"
 )
 
 // sampleLine is one line of the live view: what is now, and what happened since
 // the sample before. The quantiles are those of the sales, as the clients saw them.
-func (p *printer) sampleLine(begin time.Time, before, now sample) string {
+func (s *stage) sampleLine(begin time.Time, before, now sample) string {
 	seconds := now.at.Sub(before.at).Seconds()
 	perSecond := func(n int) string { return fmt.Sprintf("%.0f", float64(n)/seconds) }
-	line := fmt.Sprintf(lineFormat, now.at.Sub(begin).Seconds(), p.bar(now.bulkhead), now.inFlight, now.limit, now.waiting,
+	line := fmt.Sprintf(lineFormat, now.at.Sub(begin).Seconds(), s.Bar(now.limit, now.inFlight, now.waiting), now.inFlight, now.limit, now.waiting,
 		perSecond(now.admitted-before.admitted), perSecond(now.shed-before.shed), now.service.Latency,
 		milliseconds(now.answers.Quantile(0.5)), milliseconds(now.answers.Quantile(0.99)))
 	if lapses := now.lapses - before.lapses; lapses > 0 {
-		line += p.style(yellow, fmt.Sprintf("  %d slots reclaimed", lapses))
+		line += s.Style(story.Yellow, fmt.Sprintf("  %d slots reclaimed", lapses))
 	}
 	return line
-}
-
-// bar draws the slots, held ones filled, and the calls that wait beyond them.
-func (p *printer) bar(b bulkhead) string {
-	cells := func(calls int) int { return (calls + barScale - 1) / barScale }
-	held := cells(b.inFlight)
-	free := max(0, cells(b.limit)-held)
-	waiting := min(cells(b.waiting), max(0, barWidth-held-free-1))
-	blank := max(0, barWidth-held-free-1-waiting)
-	return p.style(green, strings.Repeat("█", held)) + p.style(faint, strings.Repeat("░", free)) + "│" +
-		p.style(yellow, strings.Repeat("•", waiting)) + strings.Repeat(" ", blank)
 }
 
 func milliseconds(d time.Duration) string {

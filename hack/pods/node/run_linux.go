@@ -23,16 +23,29 @@ import (
 
 // load makes the images in docker archives known to the node's kubelet.
 func load(node layout.Layout, files []string) error {
-	for _, file := range files {
-		path, err := filepath.Abs(file)
-		if err != nil {
-			return err
-		}
+	paths, err := absolute(files)
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
 		if err := run(node, []string{"ctr", "--namespace=k8s.io", "images", "import", path}); err != nil {
-			return fmt.Errorf("load %s: %w", file, err)
+			return fmt.Errorf("load %s: %w", path, err)
 		}
 	}
 	return nil
+}
+
+// absolute must come before the first run: whoever has joined the node has its root
+// for a working directory.
+func absolute(files []string) (paths []string, err error) {
+	for _, file := range files {
+		path, err := filepath.Abs(file)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
 }
 
 // run runs a command inside the node, in the same working directory, and passes
