@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -98,6 +99,21 @@ func (o observed) writers() []string {
 		}
 	}
 	return names
+}
+
+// writtenAt is when we wrote the present text under our key, or later, by the API
+// server's own account. Two entries may be ours, of the create and of the applies; each
+// tells when it last changed, and the text has been the same in all of them since.
+func (o observed) writtenAt() (at time.Time) {
+	for _, entry := range o.object.ManagedFields {
+		if entry.Manager != FieldOwner || entry.Time == nil || !ownsKey(entry) {
+			continue
+		}
+		if at.IsZero() || entry.Time.Time.Before(at) {
+			at = entry.Time.Time
+		}
+	}
+	return at
 }
 
 func ownsKey(entry metav1.ManagedFieldsEntry) bool {

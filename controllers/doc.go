@@ -14,6 +14,9 @@
 // and patches the statuses that changed. Judging, rendering and deciding are pure
 // functions; only reading, writing and reporting talk to the API server.
 //
+// Where Options ask for it, package nudge is told after each pass what the ConfigMap
+// holds, and lets pods follow at once.
+//
 // The package never deletes: a pod whose ConfigMap is gone does not start. When
 // the last bulkhead goes, the document becomes empty. It sets no owner reference
 // and no finalizer, so that it can be uninstalled at any moment, and it leaves

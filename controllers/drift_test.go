@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
+	"github.com/servicebulkhead/servicebulkhead/controllers/internal/answer"
 	"github.com/servicebulkhead/servicebulkhead/pkg/bulkheadconfig"
 )
 
@@ -224,7 +225,7 @@ var _ = Describe("A ConfigMap that is somebody else's", func() {
 		Expect(admin.Create(ctx, object)).To(Succeed())
 		version := object.ResourceVersion
 		Expect(r.put(ctx, key, none, desired)).To(Satisfy(apierrors.IsAlreadyExists), "created meanwhile")
-		Expect(r.put(ctx, key, gone, desired)).To(Satisfy(replaced), "deleted and created meanwhile")
+		Expect(r.put(ctx, key, gone, desired)).To(Satisfy(answer.Replaced), "deleted and created meanwhile")
 		Expect(look(ctx, object)()).To(HaveField("ResourceVersion", version))
 	})
 

@@ -7,14 +7,13 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/servicebulkhead/servicebulkhead/controllers/internal/answer"
 )
 
 // conflictDelay is how long a pass that somebody overtook waits for its next try:
@@ -33,7 +32,7 @@ func settle(ctx context.Context, errs ...error) (reconcile.Result, error) {
 		case err == nil:
 		case ctx.Err() != nil:
 			log.FromContext(ctx).V(1).Info("cut short", "cause", err.Error())
-		case gone(err):
+		case answer.Gone(err):
 			log.FromContext(ctx).V(1).Info("gone meanwhile", "cause", err.Error())
 		case overtaken(err):
 			log.FromContext(ctx).V(1).Info("overtaken", "cause", err.Error())
@@ -48,35 +47,16 @@ func settle(ctx context.Context, errs ...error) (reconcile.Result, error) {
 	return result, nil
 }
 
-// gone says that the object is there no more, or that its namespace is going and
-// takes everything in it along.
-func gone(err error) bool {
-	return apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
-}
-
 // overtaken says that somebody else wrote the object since we looked.
 func overtaken(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || replaced(err)
-}
-
-// replaced says that the object at hand is not the one that the apply was for,
-// as its uid tells. The API server answers with 409 where there is none, and with
-// 422 where there is another.
-func replaced(err error) bool {
-	status, ok := errors.AsType[*apierrors.StatusError](err)
-	if !ok || !apierrors.IsInvalid(err) || status.ErrStatus.Details == nil {
-		return false
-	}
-	return slices.ContainsFunc(status.ErrStatus.Details.Causes, func(cause metav1.StatusCause) bool {
-		return cause.Field == "metadata.uid"
-	})
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || answer.Replaced(err)
 }
 
 // refused says that the API server understood what was asked of it and will not do
 // it: a quota, an admission policy, a webhook or a missing right forbids it.
 func refused(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
-	if !ok || gone(err) || overtaken(err) {
+	if !ok || answer.Gone(err) || overtaken(err) {
 		return false
 	}
 	switch status.ErrStatus.Code {

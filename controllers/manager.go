@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -68,6 +69,11 @@ type Options struct {
 	// LeaderElectionNamespace is where the Lease lies; empty means the pod's own
 	// namespace, and is an error outside a cluster.
 	LeaderElectionNamespace string
+	// Nudge has pods that ask for it follow a change within about a second. It takes
+	// rights of its own, to watch pods and to patch their status.
+	Nudge bool
+	// NudgeRate is how many pods are nudged a second; 0 means nudge.DefaultRate.
+	NudgeRate float64
 }
 
 // ManagerOptions configures a manager for Setup. The caller may change what it
@@ -88,13 +94,21 @@ func ManagerOptions(o Options) manager.Options {
 	}
 }
 
-// Setup adds the controller to a manager that was made with ManagerOptions. It
-// returns an error when the manager has it already.
-func Setup(mgr manager.Manager) error {
-	if err := registerMetrics(); err != nil {
+// Setup adds the controller to a manager that was made with ManagerOptions, without
+// what Options can add to it. It returns an error when the manager has it already.
+func Setup(mgr manager.Manager) error { return SetupWith(mgr, Options{}) }
+
+// SetupWith is Setup with what Options add. They have to be those that ManagerOptions
+// were made of.
+func SetupWith(mgr manager.Manager, o Options) error {
+	if err := registerMetrics(collectors()...); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.ServiceBulkhead{},
+	followers, err := setupNudge(mgr, o)
+	if err != nil {
+		return fmt.Errorf("set nudge up: %w", err)
+	}
+	err = mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.ServiceBulkhead{},
 		configMapNameIndex, indexConfigMapName)
 	if err != nil {
 		return fmt.Errorf("index bulkheads: %w", err)
@@ -107,11 +121,12 @@ func Setup(mgr manager.Manager) error {
 		WatchesMetadata(&corev1.ConfigMap{}, &handler.EnqueueRequestForObject{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: newRateLimiter()}).
 		Complete(&reconciler{
-			client:   mgr.GetClient(),
-			live:     mgr.GetAPIReader(),
-			events:   mgr.GetEventRecorder(FieldOwner),
-			pace:     newPace(),
-			arrivals: arrivals,
+			client:    mgr.GetClient(),
+			live:      mgr.GetAPIReader(),
+			events:    mgr.GetEventRecorder(FieldOwner),
+			pace:      newPace(),
+			arrivals:  arrivals,
+			followers: followers,
 		})
 }
 
@@ -133,10 +148,7 @@ func newScheme() *runtime.Scheme {
 // of those only what tells one state from another; of bulkheads no metadata that
 // nobody here reads.
 func cacheOptions(o Options) cache.Options {
-	resync := o.Resync
-	if resync == 0 {
-		resync = DefaultResync
-	}
+	resync := cmp.Or(o.Resync, DefaultResync)
 	options := cache.Options{
 		SyncPeriod:       &resync,
 		DefaultTransform: cache.TransformStripManagedFields(),

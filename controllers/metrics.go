@@ -8,10 +8,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/servicebulkhead/servicebulkhead/controllers/internal/answer"
 )
 
 // No metric has a label whose values people choose: there are as many series for
-// 5,000 bulkheads as for one.
+// 5,000 bulkheads as for one. (Those of package nudge do, and have a bound instead.)
 var (
 	configMapWrites = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "servicebulkhead_configmap_writes_total",
@@ -69,7 +71,7 @@ func outcomeOf(p pass, errs []error) passOutcome {
 	}
 	for _, err := range errs {
 		switch {
-		case gone(err):
+		case answer.Gone(err):
 		case overtaken(err) && outcome != passFailed:
 			outcome = passOvertaken
 		case !overtaken(err):
@@ -111,9 +113,9 @@ func beginSeries() {
 
 // registerMetrics adds the metrics to those that the manager serves. They count
 // for the process, so a second manager in it finds them there.
-func registerMetrics() error {
+func registerMetrics(collectors ...prometheus.Collector) error {
 	beginSeries()
-	for _, collector := range collectors() {
+	for _, collector := range collectors {
 		err := metrics.Registry.Register(collector)
 		if _, there := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !there {
 			return err

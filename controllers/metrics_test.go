@@ -6,6 +6,8 @@ package controllers
 import (
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
+	"github.com/servicebulkhead/servicebulkhead/controllers/nudge"
 )
 
 func TestMetricsFollowPrometheusConventions(t *testing.T) {
@@ -39,6 +42,35 @@ func TestMetricsFollowPrometheusConventions(t *testing.T) {
 	}
 	if len(families) < 10 {
 		t.Errorf("got %d families, want all of them", len(families))
+	}
+}
+
+// TestThePageHasEveryMetric, and none that is no more.
+func TestThePageHasEveryMetric(t *testing.T) {
+	text, err := os.ReadFile("../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	descriptions := make(chan *prometheus.Desc, 100)
+	for _, collector := range append(collectors(), nudge.Collectors()...) {
+		collector.Describe(descriptions)
+	}
+	close(descriptions)
+	exported := map[string]bool{}
+	for d := range descriptions {
+		name := regexp.MustCompile(`fqName: "(\w+)"`).FindStringSubmatch(d.String())[1]
+		exported[name] = true
+		if !regexp.MustCompile("(?m)^\\| `" + name + "[`{]").Match(text) {
+			t.Errorf("the page does not have %s", name)
+		}
+	}
+	for _, found := range regexp.MustCompile("(?m)^\\| `(servicebulkhead_\\w+)").FindAllSubmatch(text, -1) {
+		if !exported[string(found[1])] {
+			t.Errorf("the page has %s, which nobody exports", found[1])
+		}
+	}
+	if len(exported) < 13 {
+		t.Errorf("only %d metrics", len(exported))
 	}
 }
 

@@ -53,7 +53,7 @@ var _ = Describe("A namespace", func() {
 
 	It("O22: keeps its documents when everything is uninstalled in the order of the README, and goes", func(ctx context.Context) {
 		other := startPlane(ctx) // the specs beside this one still need the CRD
-		kubeconfig := install(ctx, other)
+		kubeconfig := install(ctx, other, "../config/default")
 		operator := startProcess("shop", "--kubeconfig="+kubeconfig)
 		kubectl(ctx, other, "apply", "-f", "../config/samples")
 		kubectl(ctx, other, "-n", "shop", "wait", "--for=condition=Ready", "sbh", "--all", "--timeout=20s")

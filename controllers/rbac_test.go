@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -27,14 +28,31 @@ import (
 // rights are the operator's: what it may do everywhere, and in its own namespace.
 type rights struct{ cluster, own []rbacv1.PolicyRule }
 
-// readRights reads the generated role.yaml.
-func readRights() (rights, error) {
-	text, err := os.ReadFile("../config/rbac/role.yaml")
-	if err != nil {
-		return rights{}, err
+// The files with the operator's rights: what it always has, generated; and what the
+// nudge takes beside that.
+const (
+	roleFile      = "../config/rbac/role.yaml"
+	nudgeRoleFile = "../config/nudge/role.yaml"
+)
+
+// readRights reads what some files give together.
+func readRights(files ...string) (r rights, err error) {
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return rights{}, err
+		}
+		more, err := parseRights(string(text))
+		if err != nil {
+			return rights{}, fmt.Errorf("%s: %w", file, err)
+		}
+		r = rights{cluster: append(r.cluster, more.cluster...), own: append(r.own, more.own...)}
 	}
-	var r rights
-	for part := range strings.SplitSeq(string(text), "\n---\n") {
+	return r, nil
+}
+
+func parseRights(manifests string) (r rights, err error) {
+	for part := range strings.SplitSeq(manifests, "\n---\n") {
 		var role rbacv1.ClusterRole
 		if err := yaml.Unmarshal([]byte(part), &role); err != nil {
 			return rights{}, err
@@ -120,15 +138,16 @@ type duty struct {
 	limit     int32
 }
 
-func newDuty(ctx context.Context, r rights) *duty {
+func newDuty(ctx context.Context, r rights, flags ...string) *duty {
 	GinkgoHelper()
 	namespace := newNamespace(ctx)
+	running(ctx, namespace, "one") // who is to be nudged, if anybody is
 	d := &duty{namespace: namespace, token: tokenOf(ctx, namespace, "prometheus")}
 	allowMetrics(ctx, namespace, "prometheus")
 	address := freeAddress()
 	d.url = "https://" + address + "/metrics"
-	d.operator = startProcess(namespace, "--kubeconfig="+r.grant(ctx, namespace), "--leader-elect=true",
-		"--leader-election-namespace="+namespace, "--metrics-secure=true", "--metrics-bind-address="+address)
+	d.operator = startProcess(namespace, append([]string{"--kubeconfig=" + r.grant(ctx, namespace), "--leader-elect=true",
+		"--leader-election-namespace=" + namespace, "--metrics-secure=true", "--metrics-bind-address=" + address}, flags...)...)
 	d.payments = create(ctx, namespace, "payments")
 	return d
 }
@@ -163,8 +182,24 @@ func (d *duty) denied() (found []string) {
 	return found
 }
 
+// failsWithout says that an operator misses one of its rights. What it does with the
+// others is for the caller to look at.
+func failsWithout(ctx context.Context, all rights, gone verb, flags ...string) *duty {
+	GinkgoHelper()
+	if gone.verb == "list" {
+		// As on API servers of before Kubernetes 1.32, which cannot begin a watch with a list.
+		GinkgoT().Setenv("KUBE_FEATURE_WatchListClient", "false")
+	}
+	d := newDuty(ctx, all.without(gone), flags...)
+	Eventually(func() []string {
+		d.call(ctx)
+		return d.denied()
+	}).Should(ContainElement(fmt.Sprintf("%s %s.%s", gone.verb, gone.resource, gone.group)))
+	return d
+}
+
 var _ = Describe("The operator's rights", func() {
-	all, err := readRights()
+	all, err := readRights(roleFile)
 
 	It("are enough", func(ctx context.Context) {
 		Expect(err).NotTo(HaveOccurred())
@@ -187,15 +222,33 @@ var _ = Describe("The operator's rights", func() {
 
 	for _, gone := range all.verbs() {
 		It("are needed: without "+gone.String()+" something fails", func(ctx context.Context) {
-			if gone.verb == "list" {
-				// As on API servers of before Kubernetes 1.32, which cannot begin a watch with a list.
-				GinkgoT().Setenv("KUBE_FEATURE_WatchListClient", "false")
+			failsWithout(ctx, all, gone)
+		})
+	}
+})
+
+var _ = Describe("The nudge's rights", func() {
+	all, err := readRights(roleFile, nudgeRoleFile)
+	own, errOwn := readRights(nudgeRoleFile)
+
+	It("are enough", func(ctx context.Context) {
+		Expect(errors.Join(err, errOwn)).NotTo(HaveOccurred())
+		Expect(own.verbs()).To(HaveLen(3))
+		d := newDuty(ctx, all, "--nudge")
+		stuck := running(ctx, d.namespace, "stuck", bySubPath)
+		Eventually(state(ctx, d.payments)).Should(bePublished())
+		Eventually(told(ctx, pod(d.namespace, "one"))).Should(Equal(revision(ctx, d.namespace)))
+		Eventually(eventsOf(ctx, stuck)).Should(HaveLen(1))
+		Expect(d.denied()).To(BeEmpty())
+	})
+
+	for _, gone := range own.verbs() {
+		It("are needed: without "+gone.String()+" something fails, but nothing is left unpublished", func(ctx context.Context) {
+			d := failsWithout(ctx, all, gone, "--nudge")
+			Eventually(state(ctx, d.payments)).Should(bePublished())
+			if gone.verb != "watch" { // without that, those are known that were there at the start
+				Consistently(told(ctx, pod(d.namespace, "one"))).Should(BeEmpty())
 			}
-			d := newDuty(ctx, all.without(gone))
-			Eventually(func() []string {
-				d.call(ctx)
-				return d.denied()
-			}).Should(ContainElement(fmt.Sprintf("%s %s.%s", gone.verb, gone.resource, gone.group)))
 		})
 	}
 })

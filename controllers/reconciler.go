@@ -36,6 +36,8 @@ type reconciler struct {
 	events   recorder.EventRecorder
 	pace     *pace
 	arrivals *arrivals
+	// followers are told what each ConfigMap holds.
+	followers followers
 }
 
 // pass is one look at a ConfigMap and what came of it, as far as it went.
@@ -80,6 +82,7 @@ func (r *reconciler) pass(ctx context.Context, req reconcile.Request) (p pass, e
 	}
 	p.todo = decide(p.current, p.desired)
 	p.after, err = r.write(ctx, req, p.current, p.desired, p.todo)
+	r.tell(req.NamespacedName, p)
 	if err != nil && p.after.obstacle == "" {
 		return p, []error{err}
 	}

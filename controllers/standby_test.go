@@ -11,6 +11,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,6 +34,7 @@ type gate struct {
 	mu     sync.Mutex
 	looks  int // at a lease
 	writes []string
+	paths  []string
 }
 
 // newGate opens a gate for the operator's ServiceAccount, until the spec ends.
@@ -63,6 +65,7 @@ func newGate() *gate {
 func (g *gate) count(r *http.Request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.paths = append(g.paths, r.URL.Path)
 	switch {
 	case r.Method != http.MethodGet:
 		g.writes = append(g.writes, r.Method+" "+r.URL.Path)
@@ -73,13 +76,16 @@ func (g *gate) count(r *http.Request) {
 
 func (g *gate) leaseLooks() int { g.mu.Lock(); defer g.mu.Unlock(); return g.looks }
 
+// asked are the paths of all requests.
+func (g *gate) asked() []string { g.mu.Lock(); defer g.mu.Unlock(); return slices.Clone(g.paths) }
+
 func (g *gate) written() []string { g.mu.Lock(); defer g.mu.Unlock(); return g.writes }
 
 // allowLeases gives the operator in another namespace the rights that it has in its
 // own.
 func allowLeases(ctx context.Context, namespace string) {
 	GinkgoHelper()
-	all, err := readRights()
+	all, err := readRights(roleFile)
 	Expect(err).NotTo(HaveOccurred())
 	name := metav1.ObjectMeta{Namespace: namespace, Name: "leases"}
 	Expect(admin.Create(ctx, &rbacv1.Role{ObjectMeta: name, Rules: all.own})).To(Succeed())

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
+	"github.com/servicebulkhead/servicebulkhead/controllers/internal/answer"
 	"github.com/servicebulkhead/servicebulkhead/pkg/bulkheadconfig"
 )
 
@@ -26,7 +27,7 @@ func (r *reconciler) report(ctx context.Context, verdicts []v1alpha1.Verdict, af
 	for _, v := range verdicts {
 		err := r.reportOne(ctx, v, nextStatus(v, after))
 		countConflict(kindBulkhead, err)
-		if err == nil || gone(err) {
+		if err == nil || answer.Gone(err) {
 			continue
 		}
 		errs = append(errs, err)

@@ -29,13 +29,13 @@ var (
 	// admin is the cluster's administrator: the people of the specs.
 	admin client.WithWatch
 	// operatorKubeconfig and operatorConfig are the operator's ServiceAccount, with
-	// the rights that config/rbac gives it and no others.
+	// the rights that config/rbac and config/nudge give it and no others.
 	operatorKubeconfig string
 	operatorConfig     *rest.Config
 )
 
 // TestAgainstAPIServer runs the specs: the controller, with the rights that
-// config/default gives it, against a real API server. Each spec has a namespace
+// config/overlays/nudge gives it, against a real API server. Each spec has a namespace
 // of its own, and a manager or a process that watches this namespace only.
 func TestAgainstAPIServer(t *testing.T) {
 	RegisterFailHandler(Fail)
@@ -50,7 +50,7 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	ctrl.SetLogger(GinkgoLogr)
 	klog.SetLogger(GinkgoLogr)
 	plane = startPlane(ctx)
-	operatorKubeconfig = install(ctx, plane)
+	operatorKubeconfig = install(ctx, plane, "../config/overlays/nudge")
 
 	var err error
 	admin, err = client.NewWithWatch(plane.Config, client.Options{Scheme: newScheme()})
@@ -67,12 +67,12 @@ func startPlane(ctx context.Context) *localplane.Plane {
 	return p
 }
 
-// install applies config/default and returns the kubeconfig of the operator's
+// install applies an overlay and returns the kubeconfig of the operator's
 // ServiceAccount. The Deployment's pods stay Pending: the operators of the specs
 // run in and beside the test.
-func install(ctx context.Context, p *localplane.Plane) (kubeconfig string) {
+func install(ctx context.Context, p *localplane.Plane, overlay string) (kubeconfig string) {
 	GinkgoHelper()
-	kubectl(ctx, p, "apply", "-k", "../config/default")
+	kubectl(ctx, p, "apply", "-k", overlay)
 	kubectl(ctx, p, "wait", "--for=condition=Established", "crd/servicebulkheads.servicebulkhead.io")
 	kubeconfig, err := p.ServiceAccountKubeconfig(ctx, systemNamespace, "servicebulkhead-operator")
 	Expect(err).NotTo(HaveOccurred())

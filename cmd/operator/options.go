@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
 	"github.com/servicebulkhead/servicebulkhead/controllers"
+	"github.com/servicebulkhead/servicebulkhead/controllers/nudge"
 )
 
 // options are the command line.
@@ -54,6 +55,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		func(list string) error { return setNamespaces(&o.Options, list) })
 	flags.DurationVar(&o.Resync, "resync-period", controllers.DefaultResync,
 		"how often to look at everything without a cause, as a `duration`")
+	flags.BoolVar(&o.Nudge, "nudge", false, "have pods with the label "+nudge.Label+"=enabled follow a change within about a second; "+
+		"takes the rights of config/nudge")
+	flags.Float64Var(&o.NudgeRate, "nudge-rate", nudge.DefaultRate, "how many `pods` to nudge a second, where --nudge is set")
 	flags.Func("kube-api-qps", "the most `requests` a second to send to the API server; absent or 0, the API server's own "+
 		"priority and fairness decides", func(text string) error { return setRate(&o.qps, text) })
 	flags.IntVar(&o.burst, "kube-api-burst", defaultBurst, "the most `requests` to send at once, where --kube-api-qps is set")
@@ -104,6 +108,8 @@ func (o options) check(rest []string) error {
 		return fmt.Errorf("--log-format: %q: must be json or text", o.logFormat)
 	case o.burst < 1:
 		return fmt.Errorf("--kube-api-burst: %d: must be at least 1", o.burst)
+	case !(o.NudgeRate > 0) || math.IsInf(o.NudgeRate, 0): // NaN is no rate either
+		return fmt.Errorf("--nudge-rate: %v: must be a number above 0", o.NudgeRate)
 	case o.Metrics.CertDir != "" && !o.Metrics.Secure:
 		return errors.New("--metrics-cert-dir: must not be set with --metrics-secure=false: plain HTTP has no certificate")
 	case o.Resync < time.Second: // client-go's own minimum

@@ -31,6 +31,9 @@ func TestServiceMonitorReadsTheService(t *testing.T) {
 	if len(monitor.Spec.Endpoints) != 1 || monitor.Spec.Endpoints[0].Port != service.Spec.Ports[0].Name {
 		t.Errorf("the monitor reads %+v, the service has %+v", monitor.Spec.Endpoints, service.Spec.Ports)
 	}
+	if !monitor.Spec.Endpoints[0].HonorLabels {
+		t.Error("the monitor renames the label namespace, by which alerts tell whose pods they are about")
+	}
 	if monitor.Namespace != service.Metadata.Namespace {
 		t.Errorf("the monitor is in %s, the service in %s", monitor.Namespace, service.Metadata.Namespace)
 	}

@@ -18,6 +18,7 @@ func TestEveryMetricIsExported(t *testing.T) {
 	exporters := []string{
 		sources(t, root+"/pkg/agent/agentprom/*.go"),
 		sources(t, root+"/controllers/*.go"),
+		sources(t, root+"/controllers/nudge/*.go"),
 		sources(t, filepath.Join(controllerRuntime(t), "pkg/metrics/*.go")),
 		sources(t, filepath.Join(controllerRuntime(t), "pkg/internal/controller/metrics/*.go")),
 	}

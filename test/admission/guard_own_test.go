@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/servicebulkhead/servicebulkhead/controllers"
+	"github.com/servicebulkhead/servicebulkhead/controllers/nudge"
 	"github.com/servicebulkhead/servicebulkhead/pkg/bulkheadconfig"
 )
 
@@ -86,7 +87,7 @@ var _ = Describe("The operator's account does its own work", func() {
 		pod := newPod("followed")
 		pod.Labels, pod.Annotations = map[string]string{"servicebulkhead.io/nudge": "enabled"}, map[string]string{"note": "ours"}
 		pod.Finalizers = []string{"example.com/hold"}
-		_, err := people.kube.CoreV1().Pods(guarded).Create(ctx, pod, metav1.CreateOptions{})
+		created, err := people.kube.CoreV1().Pods(guarded).Create(ctx, pod, metav1.CreateOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func(ctx context.Context) error {
 			Expect(patchPod(pod.Name, `{"metadata":{"finalizers":null}}`)(ctx, people)).To(Succeed())
@@ -99,6 +100,11 @@ var _ = Describe("The operator's account does its own work", func() {
 		}
 		_, err = operator.kube.CoreV1().Pods(guarded).Patch(ctx, pod.Name, types.ApplyPatchType,
 			[]byte(`{"apiVersion":"v1","kind":"Pod",`+ownAnnotation(`"3"`)[1:]), forced, "status")
+		Expect(err).NotTo(HaveOccurred())
+		// As a nudge does it.
+		_, err = operator.kube.CoreV1().Pods(guarded).Patch(ctx, pod.Name, types.MergePatchType,
+			fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:"4"}}}`, created.UID, nudge.Annotation("shop-bulkheads")),
+			metav1.PatchOptions{FieldManager: controllers.FieldOwner}, "status")
 		Expect(err).NotTo(HaveOccurred())
 	})
 

@@ -104,6 +104,26 @@ var _ = Describe("The page on installing", Ordered, func() {
 		follow(ctx, "Metrics and alerts", "")
 	})
 
+	It("lets pods follow in a second, and takes that away", func(ctx context.Context) {
+		account := "--as=system:serviceaccount:" + systemNamespace + ":" + operatorName
+		// What can-i prints is an exit code as well.
+		mayPatch := func(ctx context.Context) string {
+			out, _ := plane.KubectlCommand(ctx, "auth", "can-i", "patch", "pods", "--subresource=status", "-A", account).Output()
+			return strings.TrimSpace(string(out))
+		}
+		args := func(ctx context.Context) string {
+			GinkgoHelper()
+			return kubectl(ctx, "-n", systemNamespace, "get", "deployment", operatorName, "-o", "jsonpath={..args}")
+		}
+		Expect(mayPatch(ctx)).To(Equal("no"))
+		follow(ctx, "Let pods follow in a second", "config/default")
+		Expect(args(ctx)).To(ContainSubstring("--nudge"))
+		Eventually(mayPatch).WithContext(ctx).Should(Equal("yes"))
+		follow(ctx, "Let pods follow in a second", "")
+		Expect(args(ctx)).NotTo(ContainSubstring("--nudge"))
+		Eventually(mayPatch).WithContext(ctx).Should(Equal("no"))
+	})
+
 	It("upgrades without a write to a document", func(ctx context.Context) {
 		before := documents(ctx)
 		follow(ctx, "Upgrade", "")
@@ -113,8 +133,9 @@ var _ = Describe("The page on installing", Ordered, func() {
 	It("installs for one namespace, and takes that away", func(ctx context.Context) {
 		follow(ctx, "One namespace only", "delete -k")
 		kubectl(ctx, "-n", "shop", "get", "deployment", operatorName)
+		kubectl(ctx, "-n", "shop", "get", "role,rolebinding", nudgeName)
 		follow(ctx, "One namespace only", "")
-		Expect(kubectl(ctx, "-n", "shop", "get", "deployments", "-o", "name")).To(BeEmpty())
+		Expect(kubectl(ctx, "-n", "shop", "get", "deployments,roles,rolebindings", "-o", "name")).To(BeEmpty())
 		kubectl(ctx, "-n", "shop", "get", "sbh", "payments")
 	})
 

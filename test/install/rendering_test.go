@@ -44,6 +44,8 @@ var _ = Describe("The rendered manifests", func() {
 		},
 		Entry(nil, "config/default"),
 		Entry(nil, "config/overlays/namespaced"),
+		Entry(nil, "config/overlays/nudge"),
+		Entry(nil, "config/overlays/namespaced-nudge"),
 	)
 
 	It("give an operator for one namespace the rights of the cluster's, but for what only a cluster has", func(ctx context.Context) {
@@ -58,10 +60,46 @@ var _ = Describe("The rendered manifests", func() {
 		Expect(one.Rules).To(ConsistOf(append(inOne, own.Rules...)))
 	})
 
-	It("put nothing of a cluster's into one namespace", func(ctx context.Context) {
-		for _, object := range objects(ctx, "config/overlays/namespaced") {
-			Expect(object.Metadata.Namespace).To(Equal("shop"), object.Kind+" "+object.Metadata.Name)
-		}
+	DescribeTable("put nothing of a cluster's into one namespace",
+		func(ctx context.Context, dir string) {
+			for _, object := range objects(ctx, dir) {
+				Expect(object.Metadata.Namespace).To(Equal("shop"), object.Kind+" "+object.Metadata.Name)
+			}
+		},
+		Entry(nil, "config/overlays/namespaced"),
+		Entry(nil, "config/overlays/namespaced-nudge"),
+	)
+
+	DescribeTable("let pods be nudged by a flag and a role beside all else",
+		func(ctx context.Context, with, without, kind string) {
+			added := slices.DeleteFunc(objects(ctx, with), func(o object) bool {
+				return slices.ContainsFunc(objects(ctx, without), func(other object) bool { return bytes.Equal(o.text, other.text) })
+			})
+			var names []string
+			for _, o := range added {
+				names = append(names, o.Kind+" "+o.Metadata.Name)
+			}
+			Expect(names).To(ConsistOf(kind+" "+nudgeName, kind+"Binding "+nudgeName, "Deployment "+operatorName))
+			Expect(added).To(HaveLen(len(objects(ctx, with)) - len(objects(ctx, without)) + 1))
+			var before, after appsv1.Deployment
+			find(ctx, without, "Deployment", operatorName, &before)
+			find(ctx, with, "Deployment", operatorName, &after)
+			args := &before.Spec.Template.Spec.Containers[0].Args
+			Expect(*args).NotTo(ContainElement(HavePrefix("--nudge")))
+			*args = append(*args, "--nudge")
+			Expect(after).To(Equal(before))
+		},
+		Entry(nil, "config/overlays/nudge", "config/default", "ClusterRole"),
+		Entry(nil, "config/overlays/namespaced-nudge", "config/overlays/namespaced", "Role"),
+	)
+
+	It("let an operator for one namespace nudge with the rights of the cluster's", func(ctx context.Context) {
+		var everywhere rbacv1.ClusterRole
+		var one rbacv1.Role
+		find(ctx, "config/overlays/nudge", "ClusterRole", nudgeName, &everywhere)
+		find(ctx, "config/overlays/namespaced-nudge", "Role", nudgeName, &one)
+		Expect(one.Rules).To(Equal(everywhere.Rules))
+		Expect(one.Rules).NotTo(BeEmpty())
 	})
 })
 

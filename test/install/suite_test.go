@@ -22,6 +22,7 @@ const (
 	root            = "../.."
 	systemNamespace = "servicebulkhead-system"
 	operatorName    = "servicebulkhead-operator"
+	nudgeName       = operatorName + "-nudge"
 	crdName         = "servicebulkheads.servicebulkhead.io"
 )
 

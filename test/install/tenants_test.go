@@ -106,6 +106,23 @@ var _ = Describe("In a namespace, without the cluster's rights", Ordered, func()
 		Expect(kubectl(ctx, plane, "-n", "billing", "get", "configmaps", "-l", "servicebulkhead.io/managed=true", "-o", "name")).To(BeEmpty())
 	})
 
+	It("an admin lets pods be nudged, once the cluster's administrator allows it", func(ctx context.Context) {
+		install := func(ctx context.Context) error {
+			_, err := as(ctx, "admin", "apply", "-k", root+"/config/overlays/namespaced-nudge")
+			return err
+		}
+		Expect(install(ctx)).To(MatchError(ContainSubstring("is attempting to grant RBAC permissions not currently held")))
+		kubectl(ctx, plane, "-n", "shop", "create", "rolebinding", "servicebulkhead-nudge-installer",
+			"--clusterrole=servicebulkhead-nudge-installer", "--group=shop-admins")
+		Eventually(install).WithContext(ctx).Should(Succeed())
+		account := "--as=system:serviceaccount:shop:" + operatorName
+		Eventually(func(ctx context.Context) string {
+			return kubectl(ctx, plane, "-n", "shop", "auth", "can-i", "patch", "pods", "--subresource=status", account)
+		}).WithContext(ctx).Should(ContainSubstring("yes"))
+		_, err := plane.KubectlCommand(ctx, "-n", "billing", "auth", "can-i", "patch", "pods", "--subresource=status", account).Output()
+		Expect(err).To(HaveOccurred(), "no is an exit code")
+	})
+
 	It("the operator is held to its work by the guards, wherever it is", func(ctx context.Context) {
 		// With its admin's rights, so that nothing but the guard stands in the way.
 		kubectl(ctx, plane, "-n", "shop", "create", "rolebinding", "too-much", "--clusterrole=admin", "--serviceaccount=shop:"+operatorName)
@@ -120,7 +137,7 @@ var _ = Describe("In a namespace, without the cluster's rights", Ordered, func()
 	})
 
 	It("the admin takes the operator away", func(ctx context.Context) {
-		_, err := as(ctx, "admin", "delete", "-k", root+"/config/overlays/namespaced", "--timeout=60s")
+		_, err := as(ctx, "admin", "delete", "-k", root+"/config/overlays/namespaced-nudge", "--timeout=60s")
 		Expect(err).NotTo(HaveOccurred())
 		kubectl(ctx, plane, "-n", "shop", "get", "sbh", "payments")
 		kubectl(ctx, plane, "-n", "shop", "get", "configmap", "service-bulkheads")
