@@ -95,9 +95,13 @@ func (t Tree) Find(controller string) (Hierarchy, bool) {
 	return t.Hierarchies[at], true
 }
 
-// Make makes the cgroup in every hierarchy, ready to have cgroups below it.
+// Make makes the cgroup in every hierarchy that can be written, ready to have cgroups
+// below it.
 func (t Tree) Make(name string) error {
 	for _, hierarchy := range t.Hierarchies {
+		if hierarchy.ReadOnly {
+			continue
+		}
 		if err := hierarchy.make(name, t.Unified); err != nil {
 			return fmt.Errorf("cgroup %s: %w", name, err)
 		}

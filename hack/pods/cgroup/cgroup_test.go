@@ -54,17 +54,20 @@ func TestParseVersion2(t *testing.T) {
 
 // A directory stands for a hierarchy: it has no files that would go by themselves.
 func TestMakeAndRemove(t *testing.T) {
-	cpuset, memory := t.TempDir(), t.TempDir()
+	cpuset, memory, readOnly := t.TempDir(), t.TempDir(), t.TempDir()
 	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 		if err := os.WriteFile(filepath.Join(cpuset, file), []byte("0-1"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	tree := Tree{Hierarchies: []Hierarchy{{Dir: cpuset, Controllers: []string{"cpuset"}}, {Dir: memory, Controllers: []string{"memory"}}}}
+	tree := Tree{Hierarchies: []Hierarchy{{Dir: cpuset, Controllers: []string{"cpuset"}}, {Dir: memory, Controllers: []string{"memory"}}, {Dir: readOnly, ReadOnly: true}}}
 	for range 2 { // the second time it is there
 		if err := tree.Make("node"); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if _, err := os.Stat(filepath.Join(readOnly, "node")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("made in a hierarchy that is read-only: %v", err)
 	}
 	if cpus, err := os.ReadFile(filepath.Join(cpuset, "node", "cpuset.cpus")); string(cpus) != "0-1" {
 		t.Errorf("processors of the new cgroup: %q, %v; want the parent's", cpus, err)

@@ -39,6 +39,8 @@ type Trial string
 
 // Trials are what was tried in namespaces of their own.
 type Trials struct {
+	Private  Trial // keep mounts to oneself; if that fails, no other trial is made
+	Join     Trial // join namespaces by a descriptor of a process in them
 	Proc     Trial // mount /proc
 	Overlay  Trial // mount an overlay whose upper layer is in the state directory
 	Bridge   Trial // make a bridge
@@ -138,6 +140,8 @@ func missingRights(f Facts) []string {
 		result Trial
 		words  string
 	}{
+		{f.Trials.Private, "private mounts: the machine shall not see the node's; in a chroot it would"},
+		{f.Trials.Join, "Linux 5.8 or later: commands join the node's namespaces through a pidfd"},
 		{f.Trials.Proc, "mounts of /proc: processes of the node see each other, and no others"},
 		{f.Trials.Overlay, "overlayfs on " + f.StateDir + ": containerd stacks images with it"},
 		{f.Trials.Bridge, "bridge interfaces: pods are attached to one"},

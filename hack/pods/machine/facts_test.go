@@ -44,8 +44,8 @@ func TestMissing(t *testing.T) {
 		"a place beside it":       {func(f *Facts) { f.StateDir = "/var/library/node" }, nil},
 		"no right to namespaces":  {func(f *Facts) { f.Namespaces = "operation not permitted" }, []string{"CAP_SYS_ADMIN:"}},
 		"all that is tried": {
-			func(f *Facts) { f.Trials = Trials{"no", "no", "no", "no", "no", "no"} },
-			[]string{"mounts of /proc:", "overlayfs on /cache/servicebulkhead/node:", "bridge interfaces:", "veth interfaces:", "/proc/sys to be written:", "nftables in the kernel:"},
+			func(f *Facts) { f.Trials = Trials{"no", "no", "no", "no", "no", "no", "no", "no"} },
+			[]string{"private mounts:", "Linux 5.8 or later:", "mounts of /proc:", "overlayfs on /cache/servicebulkhead/node:", "bridge interfaces:", "veth interfaces:", "/proc/sys to be written:", "nftables in the kernel:"},
 		},
 		"several things": {
 			func(f *Facts) { f.Commands, f.StateDir, f.Namespaces = nil, "/run/node", "no" },

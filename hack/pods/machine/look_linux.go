@@ -82,8 +82,13 @@ func (f *Facts) try(ctx context.Context, prober []string) error {
 // Try tries what a node needs. It must run in Namespaces, as their first process.
 // The directory scratch is the caller's to remove.
 func Try(scratch string) Trials {
+	// What is mounted before this has worked may be mounted on the machine as well.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return Trials{Private: result(fmt.Errorf("/: %w", err))}
+	}
 	return Trials{
-		Proc:     result(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), unix.Mount("proc", "/proc", "proc", 0, "")),
+		Join:     result(tryJoin()),
+		Proc:     result(unix.Mount("proc", "/proc", "proc", 0, "")),
 		Overlay:  result(tryOverlay(scratch)),
 		Bridge:   result(netlink.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "try0"}})),
 		Veth:     result(netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "try1"}, PeerName: "try2"})),
@@ -92,11 +97,24 @@ func Try(scratch string) Trials {
 	}
 }
 
-func result(errs ...error) Trial {
-	if err := errors.Join(errs...); err != nil {
+func result(err error) Trial {
+	if err != nil {
 		return Trial(err.Error())
 	}
 	return ""
+}
+
+// tryJoin joins a namespace that this thread is in: it is about the call.
+func tryJoin() error {
+	process, err := unix.PidfdOpen(os.Getpid(), 0)
+	if err != nil {
+		return fmt.Errorf("pidfd_open: %w", err)
+	}
+	defer func() { _ = unix.Close(process) }()
+	if err := unix.Setns(process, unix.CLONE_NEWUTS); err != nil {
+		return fmt.Errorf("setns: %w", err)
+	}
+	return nil
 }
 
 func tryOverlay(scratch string) error {

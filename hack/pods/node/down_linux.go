@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -21,7 +23,7 @@ const killPatience = 30 * time.Second
 // down ends the node, if there is one, and removes its state.
 func down(node layout.Layout, out io.Writer) error {
 	started := time.Now()
-	pid, err := find(node)
+	pid, err := patiently(killPatience, node, find) // a node that is on its way is waited for
 	if err != nil {
 		return err
 	}
@@ -32,7 +34,7 @@ func down(node layout.Layout, out io.Writer) error {
 	}
 	// From here on nobody else starts or clears it. An up that was under way has
 	// lost its node, and clears it first.
-	lock, err := holdWithin(node, killPatience)
+	lock, err := patiently(killPatience, node, hold)
 	if err != nil {
 		return err
 	}
@@ -67,18 +69,47 @@ func clear(node layout.Layout) error {
 	if below := mountsBelow(string(mounts), node.Root); len(below) > 0 {
 		return fmt.Errorf("something is mounted in the node's directory, which is left as it is: %s", strings.Join(below, ", "))
 	}
-	if err := os.RemoveAll(node.Root); err != nil {
-		return fmt.Errorf("state of the node: %w", errors.Unwrap(err))
+	if err := wipe(node); err != nil {
+		return fmt.Errorf("state of the node: %w", err)
 	}
 	return nil
+}
+
+// wipe removes a node's directory. -root may be a slip: a directory with anything in
+// it, but without the list of a node's programs, is somebody else's.
+func wipe(node layout.Layout) error {
+	entries, err := os.ReadDir(node.Root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(node.PartsFile()); err != nil && len(entries) > 0 {
+		return fmt.Errorf("%s is not empty and not a node's, and left as it is: %w", node.Root, err)
+	}
+	for _, entry := range entries { // the list goes last, for whoever has to resume this
+		if entry.Name() == filepath.Base(filepath.Dir(node.PartsFile())) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(node.Root, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(node.Root)
 }
 
 // mountsBelow returns the mount points in dir, of a mountinfo.
 func mountsBelow(mountinfo, dir string) []string {
 	var below []string
+	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 	for line := range strings.Lines(mountinfo) {
-		if fields := strings.Fields(line); len(fields) > 4 && strings.HasPrefix(fields[4], dir+"/") {
-			below = append(below, fields[4])
+		fields := strings.Fields(line)
+		if len(fields) < 5 {
+			continue
+		}
+		if point := unescape.Replace(fields[4]); strings.HasPrefix(point, dir+"/") {
+			below = append(below, point)
 		}
 	}
 	return below

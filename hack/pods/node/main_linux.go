@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -32,20 +33,35 @@ func main() {
 	os.Exit(exitCode(dispatch(os.Args[1:])))
 }
 
+// ended is the exit code, other than 0, of a command that the user had run. What was
+// wrong it has said itself.
+type ended int
+
+func (e ended) Error() string { return fmt.Sprintf("the command ended with exit code %d", int(e)) }
+
 // exitCode is that of the command that was run, if there was one; any other
 // failure is told, and is 1.
 func exitCode(err error) int {
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
+	if err == nil {
 		return 0
-	case errors.As(err, &exit) && exit.Exited():
-		return exit.ExitCode()
-	case errors.As(err, &exit): // by a signal: what a shell says then
-		return 128 + int(exit.Sys().(syscall.WaitStatus).Signal()) //nolint:errcheck // on Linux it is one
+	}
+	if code, ok := errors.AsType[ended](err); ok {
+		return int(code)
 	}
 	fmt.Fprintln(os.Stderr, "node:", err)
 	return 1
+}
+
+// passOn makes what became of a command into what this program is to end with.
+func passOn(err error) error {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return err
+	}
+	if exit.Exited() {
+		return ended(exit.ExitCode())
+	}
+	return ended(128 + int(exit.Sys().(syscall.WaitStatus).Signal())) //nolint:errcheck // as shells do; on Linux it is one
 }
 
 func dispatch(args []string) error {
@@ -80,6 +96,9 @@ func locate(root string) (layout.Layout, error) {
 		root = filepath.Join(cache, "servicebulkhead", "node")
 	}
 	root, err := filepath.Abs(root)
+	if err == nil {
+		root, err = resolve(root)
+	}
 	if err != nil {
 		return layout.Layout{}, fmt.Errorf("state directory: %w", err)
 	}
@@ -89,10 +108,24 @@ func locate(root string) (layout.Layout, error) {
 	return layout.Layout{Root: root}, nil
 }
 
+// resolve follows the links in a path that need not exist to its end. What is mounted
+// in a directory, or over it, goes by the directory's real name.
+func resolve(path string) (string, error) {
+	followed, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return followed, err
+	}
+	parent, err := resolve(filepath.Dir(path))
+	return filepath.Join(parent, filepath.Base(path)), err
+}
+
 // perform does what the user asks for.
 func perform(node layout.Layout, args []string) error {
+	if len(args) > 0 && args[0] != "check" && os.Geteuid() != 0 {
+		return errors.New("must be root, as whom alone a node can run")
+	}
 	if len(args) > 2 && args[0] == "run" && args[1] == "--" {
-		return run(node, args[2:])
+		return passOn(run(node, args[2:]))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -115,6 +148,7 @@ func runInit(node layout.Layout) error {
 	for _, file := range []int{lockFD, reportFD} { // not for the components
 		syscall.CloseOnExec(file)
 	}
+	syscall.Umask(0o022) // users in pods read what the kubelet writes for them
 	report := os.NewFile(reportFD, "report")
 	if err := inside.Boot(context.Background(), node, report); err != nil {
 		return err

@@ -112,6 +112,7 @@ func TestNodeLeavesNoTrace(t *testing.T) {
 	t.Run("run is inside, where it was called from", n.testInside)
 	t.Run("run passes exit codes on", n.testExitCodes)
 	t.Run("run passes signals on", n.testSignals)
+	t.Run("load takes several archives, named from where it was called", n.testLoad)
 	t.Run("a pod runs", func(t *testing.T) { n.runPod(t, "first") })
 	t.Run("a killed kubelet is back at once", n.testKilledKubelet)
 	inside = processesOf(t, n)
@@ -176,6 +177,26 @@ func (n testNode) testSignals(t *testing.T) {
 	}
 	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 9 {
 		t.Errorf("got %v, want the exit code of the command's own trap, 9", err)
+	}
+}
+
+func (n testNode) testLoad(t *testing.T) {
+	programs, err := parts.Read(n.PartsFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	names := []string{"one.tar", "two.tar"}
+	for _, name := range names {
+		if err := os.Symlink(programs.PauseImage, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := n.command(t.Context(), append([]string{"load"}, names...)...)
+	cmd.Dir = dir
+	output, err := cmd.CombinedOutput()
+	if err != nil || strings.Count(string(output), layout.PauseImage) != len(names) {
+		t.Errorf("got %v, want a word about each of %d archives:\n%s", err, len(names), output)
 	}
 }
 

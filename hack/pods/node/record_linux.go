@@ -18,8 +18,12 @@ import (
 	"github.com/servicebulkhead/servicebulkhead/hack/pods/layout"
 )
 
-// lockPoll is how often a lock is tried that somebody has.
-const lockPoll = 50 * time.Millisecond
+const (
+	// lockPoll is how often a lock is tried that somebody has.
+	lockPoll = 50 * time.Millisecond
+	// glance is longer than find has the lock.
+	glance = 200 * time.Millisecond
+)
 
 // errHeld says that a node is up, or on its way.
 var errHeld = errors.New("the node is up")
@@ -45,15 +49,15 @@ func hold(node layout.Layout) (*os.File, error) {
 	return file, nil
 }
 
-// holdWithin is hold, but waits for whoever has the lock to give it back.
-func holdWithin(node layout.Layout, patience time.Duration) (*os.File, error) {
+// patiently tries again as long as somebody has the lock, until patience is over.
+func patiently[T any](patience time.Duration, node layout.Layout, try func(layout.Layout) (T, error)) (T, error) {
 	ticker := time.NewTicker(lockPoll)
 	defer ticker.Stop()
 	deadline := time.Now().Add(patience)
 	for {
-		file, err := hold(node)
+		result, err := try(node)
 		if !errors.Is(err, errHeld) || time.Now().After(deadline) {
-			return file, err
+			return result, err
 		}
 		<-ticker.C
 	}
@@ -70,11 +74,30 @@ func find(node layout.Layout) (int, error) {
 	if !errors.Is(err, errHeld) {
 		return 0, err
 	}
-	text, err := os.ReadFile(node.PIDFile())
-	if err != nil {
-		return 0, fmt.Errorf("%w, or on its way: %s is not written yet", errHeld, node.PIDFile())
+	if pid := recorded(node); pid != 0 {
+		return pid, nil
 	}
-	return strconv.Atoi(strings.TrimSpace(string(text)))
+	return 0, fmt.Errorf("%w, or on its way: %s does not name its first process", errHeld, node.PIDFile())
+}
+
+// recorded returns the process id in the record if it is that of the node's first
+// process, and 0 otherwise. The lock alone does not tell: the record may be that of
+// an earlier node, which an up that has the lock now has not cleared away yet.
+func recorded(node layout.Layout) int {
+	text, _ := os.ReadFile(node.PIDFile())
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0
+	}
+	lock, err := os.Stat(node.LockFile())
+	if err != nil {
+		return 0
+	}
+	open, err := os.Stat(fmt.Sprintf("/proc/%d/fd/%d", pid, lockFD))
+	if err != nil || !os.SameFile(lock, open) {
+		return 0
+	}
+	return pid
 }
 
 // kill kills the process, and returns when it is gone; of a node's first process

@@ -27,16 +27,20 @@ func load(node layout.Layout, files []string) error {
 	if err != nil {
 		return err
 	}
+	env, err := enter(node)
+	if err != nil {
+		return err
+	}
 	for _, path := range paths {
-		if err := run(node, []string{"ctr", "--namespace=k8s.io", "images", "import", path}); err != nil {
+		if err := execute("/", env, []string{"ctr", "--namespace=k8s.io", "images", "import", path}); err != nil {
 			return fmt.Errorf("load %s: %w", path, err)
 		}
 	}
 	return nil
 }
 
-// absolute must come before the first run: whoever has joined the node has its root
-// for a working directory.
+// absolute must come before enter: whoever has joined the node has its root for a
+// working directory.
 func absolute(files []string) (paths []string, err error) {
 	for _, file := range files {
 		path, err := filepath.Abs(file)
@@ -48,30 +52,42 @@ func absolute(files []string) (paths []string, err error) {
 	return paths, nil
 }
 
-// run runs a command inside the node, in the same working directory, and passes
-// signals on to it. When this process is killed, the command lives on until the
-// node ends: the kernel tells nobody of a parent in another pid namespace.
+// run runs a command inside the node, in the same working directory.
 func run(node layout.Layout, args []string) error {
 	dir, err := os.Getwd()
 	if err != nil {
 		return fmt.Errorf("working directory: %w", err)
 	}
-	// The thread that joins the namespaces is good for nothing else, and the
-	// command is started from it. It is never given back.
+	env, err := enter(node)
+	if err != nil {
+		return err
+	}
+	return execute(dir, env, args)
+}
+
+// enter joins the node, once and for all, and returns the environment of commands
+// inside it. The thread that joins the namespaces is good for nothing else, and
+// commands are started from it. It is never given back.
+func enter(node layout.Layout) (env []string, err error) {
 	runtime.LockOSThread()
 	if err := join(node); err != nil {
-		return err
+		return nil, err
 	}
-	env := commandEnv(os.Environ(), node)
-	// The program is looked up in the PATH of this process.
-	if err := os.Setenv("PATH", node.Bin()+string(filepath.ListSeparator)+os.Getenv("PATH")); err != nil {
-		return err
-	}
+	env = commandEnv(os.Environ(), node)
+	// Programs are looked up in the PATH of this process.
+	return env, os.Setenv("PATH", node.Bin()+string(filepath.ListSeparator)+os.Getenv("PATH"))
+}
+
+// execute runs a command in the namespaces of this thread, and passes signals on to
+// it. When this process is killed, the command lives on until the node ends: the
+// kernel tells nobody of a parent in another pid namespace.
+func execute(dir string, env, args []string) error {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir, cmd.Env = dir, env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
+	defer signal.Stop(signals)
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -82,7 +98,7 @@ func run(node layout.Layout, args []string) error {
 // join has this thread join the namespaces of the node; of the pid namespace only
 // children become members.
 func join(node layout.Layout) error {
-	pid, err := find(node)
+	pid, err := patiently(glance, node, find)
 	if err != nil {
 		return err
 	}

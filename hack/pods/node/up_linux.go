@@ -55,7 +55,7 @@ func look(ctx context.Context, node layout.Layout) ([]string, error) {
 // nothing behind but the last lines of the log that matters, in the error.
 func up(ctx context.Context, node layout.Layout, out io.Writer) (err error) {
 	started := time.Now()
-	lock, err := hold(node)
+	lock, err := patiently(glance, node, hold)
 	if errors.Is(err, errHeld) {
 		return alreadyUp(node)
 	}
@@ -94,12 +94,18 @@ func alreadyUp(node layout.Layout) error {
 	if err != nil {
 		return err
 	}
+	if pid == 0 {
+		return errors.New("a node was still here a moment ago, and is not any more; try again")
+	}
 	return fmt.Errorf("the node is up already, as process %d; make node-down ends it", pid)
 }
 
 // lay makes what has to be there before the first process.
 func lay(node layout.Layout, programs parts.Programs) error {
-	for _, dir := range []string{node.Logs(), filepath.Dir(node.PIDFile()), filepath.Dir(node.PartsFile())} {
+	if err := programs.Write(node.PartsFile()); err != nil { // first: clear knows a node's directory by it
+		return fmt.Errorf("state directory: %w", err)
+	}
+	for _, dir := range []string{node.Logs(), filepath.Dir(node.PIDFile())} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return fmt.Errorf("state directory: %w", err)
 		}
@@ -108,7 +114,7 @@ func lay(node layout.Layout, programs parts.Programs) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(programs.Link(node.Bin()), programs.Write(node.PartsFile()), tree.Make(node.Cgroup()))
+	return errors.Join(programs.Link(node.Bin()), tree.Make(node.Cgroup()))
 }
 
 // boot starts the first process, and follows it until the node is ready. When ctx
@@ -121,12 +127,11 @@ func boot(ctx context.Context, node layout.Layout, lock *os.File, step func(stri
 	defer func() { _ = messages.Close() }()
 	pid := cmd.Process.Pid
 	stop := context.AfterFunc(ctx, func() { _ = kill(pid, killPatience) })
-	defer stop()
 	err = os.WriteFile(node.PIDFile(), []byte(strconv.Itoa(pid)+"\n"), 0o644)
 	if err == nil {
 		err = inside.Follow(messages, step)
 	}
-	if err == nil {
+	if err == nil && stop() {
 		return cmd.Process.Release()
 	}
 	err = errors.Join(err, tail(node, err), kill(pid, killPatience))

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/servicebulkhead/servicebulkhead/hack/pods/layout"
 )
 
 // module is this one's path.
@@ -55,7 +57,7 @@ func (s store) build(ctx context.Context, source, dir string) error {
 // buildKey names the build by all that may change its outcome.
 func buildKey(source string) (string, error) {
 	hash := sha256.New()
-	_, _ = fmt.Fprintln(hash, runtime.Version(), runtime.GOARCH, builds)
+	_, _ = fmt.Fprintln(hash, runtime.Version(), runtime.GOARCH, builds, layout.PauseImage, nobody)
 	files, _ := filepath.Glob(filepath.Join(source, pauseProgram, "*.go"))
 	for _, file := range append(files, filepath.Join(source, "go.mod"), filepath.Join(source, "go.sum")) {
 		content, err := os.ReadFile(file)

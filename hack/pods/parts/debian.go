@@ -4,6 +4,7 @@
 package parts
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -18,9 +19,10 @@ import (
 )
 
 // packages are Debian's, and Ubuntu's: containerd, runc, and nft with the libraries
-// that a machine without nft does not have either.
+// that a machine without nft need not have either. All else is there where apt is.
 var packages = []string{
 	"containerd", "runc", "nftables", "libnftables1", "libnftnl11", "libjansson4", "libxtables12", "libmnl0",
+	"libedit2", "libbsd0", "libmd0",
 }
 
 // aptConfig keeps apt from the system's lists, caches and hooks: whoever has no
@@ -101,12 +103,32 @@ func (s store) unpack(ctx context.Context, dir string) error {
 		}
 		_, _ = fmt.Fprintln(&versions, filepath.Base(file))
 	}
-	if _, _, err := findRuntime(dir); err != nil {
+	if err := tryRuntime(ctx, dir); err != nil {
 		return err
 	}
 	return errors.Join(
 		os.RemoveAll(filepath.Join(dir, "apt")),
 		os.WriteFile(filepath.Join(dir, "versions"), []byte(versions.String()), 0o644))
+}
+
+// tryRuntime runs those of the unpacked programs that need libraries: one that is missing
+// here is told now, and not by a Service or a pod that fails.
+func tryRuntime(ctx context.Context, dir string) error {
+	programs, libraries, err := findRuntime(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"nft", "runc"} {
+		cmd := command(ctx, "", programs[name], "--version")
+		cmd.Env = []string{}
+		if name == "nft" {
+			cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+libraries)
+		}
+		if err := run(cmd); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // download returns the files of the packages, below the directory apt, which holds
@@ -125,12 +147,14 @@ func download(ctx context.Context, apt string) ([]string, error) {
 		return nil, err
 	}
 	debs := filepath.Join(apt, "debs")
-	if err := run(command(ctx, debs, "apt-get", "-qq", "-c", config, "update")); err != nil {
+	// An archive that cannot be reached is a warning, and may not matter.
+	warnings, err := output(command(ctx, debs, "apt-get", "-qq", "-c", config, "update"))
+	if err != nil {
 		return nil, err
 	}
 	args := slices.Concat([]string{"-qq", "-c", config, "download"}, packages)
 	if err := run(command(ctx, debs, "apt-get", args...)); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w\n%s", err, bytes.TrimSpace(warnings))
 	}
 	return filepath.Glob(filepath.Join(debs, "*.deb"))
 }

@@ -71,9 +71,15 @@ func command(ctx context.Context, dir, name string, args ...string) *exec.Cmd {
 
 // run runs a command; its complaints go with the error.
 func run(cmd *exec.Cmd) error {
-	complaints, err := cmd.CombinedOutput()
+	_, err := output(cmd)
+	return err
+}
+
+// output is run for a command that may have complaints also when it succeeds.
+func output(cmd *exec.Cmd) (complaints []byte, err error) {
+	complaints, err = cmd.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, bytes.TrimSpace(complaints))
+		err = fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, bytes.TrimSpace(complaints))
 	}
-	return nil
+	return complaints, err
 }

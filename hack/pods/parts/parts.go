@@ -94,8 +94,11 @@ func (p Programs) wrap(path, script string) error {
 // quote makes one word of a shell command of s.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// Write notes the programs in a file.
+// Write notes the programs in a file, whose directory it makes.
 func (p Programs) Write(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
 	text, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		return err
