@@ -47,10 +47,10 @@ demo-pods: ## Show it on real pods, on a node of this machine's own: a change th
 
 .PHONY: node-up
 node-up: tools-pods ## Start a node of Kubernetes in its own namespaces; as root, on Linux. It says what is missing.
-	@assets=$$(go run ./hack/cluster assets); export KUBEBUILDER_ASSETS=$$assets; exec bin/node up
+	@bin/node check; assets=$$(go run ./hack/cluster assets); export KUBEBUILDER_ASSETS=$$assets; exec bin/node up
 
 .PHONY: node-run
-node-run: ## Run a command on the node: make node-run CMD='kubectl get pods -A'.
+node-run: tools-pods ## Run a command on the node: make node-run CMD='kubectl get pods -A'.
 	@exec bin/node run -- $(or $(CMD),$(error say what to run: make node-run CMD='kubectl get pods -A'))
 
 .PHONY: node-down
