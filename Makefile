@@ -45,9 +45,13 @@ cluster: ## Run a local control plane, without nodes, until Ctrl-C, and say how 
 demo-pods: ## Show it on real pods, on a node of this machine's own: a change that both follow, a rolling restart under load.
 	@exec hack/pods/on-a-node demo
 
+.PHONY: node-check
+node-check: tools-pods ## Say whether a node can run here, and what is missing where it cannot.
+	@exec bin/node check
+
 .PHONY: node-up
-node-up: tools-pods ## Start a node of Kubernetes in its own namespaces; as root, on Linux. It says what is missing.
-	@bin/node check; assets=$$(go run ./hack/cluster assets); export KUBEBUILDER_ASSETS=$$assets; exec bin/node up
+node-up: tools-pods ## Start a node of Kubernetes in its own namespaces; as root, on Linux.
+	@bin/node check >/dev/null; assets=$$(go run ./hack/cluster assets); export KUBEBUILDER_ASSETS=$$assets; exec bin/node up
 
 .PHONY: node-run
 node-run: tools-pods ## Run a command on the node: make node-run CMD='kubectl get pods -A'.

@@ -104,7 +104,8 @@ func (o observed) writers() []string {
 // writtenAt is when we wrote the present text under our key, or later, by the API
 // server's own account. Two entries may be ours, of the create and of the applies; each
 // tells when it last changed, and the text has been the same in all of them since.
-func (o observed) writtenAt() (at time.Time) {
+// Where none tells, as whoever rewrites managedFields may have it, it is now.
+func (o observed) writtenAt(now time.Time) (at time.Time) {
 	for _, entry := range o.object.ManagedFields {
 		if entry.Manager != FieldOwner || entry.Time == nil || !ownsKey(entry) {
 			continue
@@ -112,6 +113,9 @@ func (o observed) writtenAt() (at time.Time) {
 		if at.IsZero() || entry.Time.Time.Before(at) {
 			at = entry.Time.Time
 		}
+	}
+	if at.IsZero() {
+		return now
 	}
 	return at
 }

@@ -4,8 +4,9 @@
 // Package controllers turns the ServiceBulkheads that name one ConfigMap into
 // the one document that this ConfigMap carries to the pods.
 //
-//	mgr, err := ctrl.NewManager(config, controllers.ManagerOptions(controllers.Options{}))
-//	err = controllers.Setup(mgr)
+//	options := controllers.Options{LeaderElection: true}
+//	mgr, err := ctrl.NewManager(config, controllers.ManagerOptions(options))
+//	err = controllers.Setup(mgr, options)
 //	err = mgr.Start(ctx)
 //
 // The unit of work is the ConfigMap: every event of a bulkhead asks for the

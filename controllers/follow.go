@@ -17,7 +17,7 @@ import (
 type followers interface {
 	// Published may say the same many times.
 	Published(configMap types.NamespacedName, d nudge.Document)
-	// Gone says that there is no such ConfigMap.
+	// Gone says that there is no such ConfigMap, or nothing of ours in it.
 	Gone(configMap types.NamespacedName)
 }
 
@@ -46,11 +46,9 @@ func (nobody) Gone(types.NamespacedName)                      {}
 
 // tell says what a pass has left in the ConfigMap.
 func (r *reconciler) tell(key types.NamespacedName, p pass) {
-	d, held := p.holds(time.Now())
-	switch {
-	case held:
+	if d, held := p.holds(time.Now()); held {
 		r.followers.Published(key, d)
-	case !p.current.exists():
+	} else {
 		r.followers.Gone(key)
 	}
 }
@@ -64,7 +62,7 @@ func (p pass) holds(now time.Time) (nudge.Document, bool) {
 	case p.after.wrote && !labelOnly:
 		return nudge.Document{Revision: p.desired.revision, Written: now}, true
 	case p.current.written() && p.current.unreadable == nil:
-		return nudge.Document{Revision: p.current.document.Revision, Written: p.current.writtenAt()}, true
+		return nudge.Document{Revision: p.current.document.Revision, Written: p.current.writtenAt(now)}, true
 	}
 	return nudge.Document{}, false
 }

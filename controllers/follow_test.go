@@ -40,6 +40,10 @@ func TestWhatAPassLeaves(t *testing.T) {
 	minute := func(m int) time.Time { return epoch.Add(time.Duration(m) * time.Minute) }
 	unlabelled := ours(wanted.text, 7)
 	unlabelled.Labels = nil
+	timeless := ours(wanted.text, 7)
+	for i := range timeless.ManagedFields {
+		timeless.ManagedFields[i].Time = nil
+	}
 	tests := map[string]struct {
 		object *corev1.ConfigMap
 		after  outcome
@@ -49,6 +53,7 @@ func TestWhatAPassLeaves(t *testing.T) {
 		"changed":                        {ours(old.text, 7), outcome{wrote: true}, nudge.Document{Revision: wanted.revision, Written: now}},
 		"as it was":                      {ours(wanted.text, 7), outcome{}, nudge.Document{Revision: wanted.revision, Written: minute(7)}},
 		"as it was created":              {ours(wanted.text, 9, 7), outcome{}, nudge.Document{Revision: wanted.revision, Written: minute(7)}},
+		"as it was, nobody knows when":   {timeless, outcome{}, nudge.Document{Revision: wanted.revision, Written: now}},
 		"got its label back":             {unlabelled, outcome{wrote: true}, nudge.Document{Revision: wanted.revision, Written: minute(7)}},
 		"must not be written":            {ours(old.text, 7), outcome{obstacle: "x"}, nudge.Document{Revision: old.revision, Written: minute(7)}},
 		"none, and none is needed":       {nil, outcome{}, nudge.Document{}},
@@ -92,7 +97,7 @@ func TestFollowersAreTold(t *testing.T) {
 		t.Errorf("no ConfigMap: told %v", h)
 	}
 	r.tell(key, pass{current: observe(writtenBy(t, d.text, map[string][]int{"kubectl": {1}}))})
-	if h.gone != 1 || len(h.published) != 1 {
+	if h.gone != 2 || len(h.published) != 1 {
 		t.Errorf("somebody else's: told %v", h)
 	}
 }

@@ -94,13 +94,9 @@ func ManagerOptions(o Options) manager.Options {
 	}
 }
 
-// Setup adds the controller to a manager that was made with ManagerOptions, without
-// what Options can add to it. It returns an error when the manager has it already.
-func Setup(mgr manager.Manager) error { return SetupWith(mgr, Options{}) }
-
-// SetupWith is Setup with what Options add. They have to be those that ManagerOptions
-// were made of.
-func SetupWith(mgr manager.Manager, o Options) error {
+// Setup adds the controller to a manager that was made with ManagerOptions of the same
+// Options. It returns an error when the manager has it already.
+func Setup(mgr manager.Manager, o Options) error {
 	if err := registerMetrics(collectors()...); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}

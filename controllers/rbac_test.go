@@ -128,6 +128,16 @@ func (r rights) grant(ctx context.Context, namespace string) (kubeconfig string)
 	return kubeconfig
 }
 
+// give has an account that grant made have these rights instead.
+func (r rights) give(ctx context.Context, namespace string) {
+	GinkgoHelper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: namespace + "-operator"}}
+	Expect(admin.Get(ctx, client.ObjectKeyFromObject(role), role)).To(Succeed())
+	before := role.DeepCopy()
+	role.Rules = r.cluster
+	Expect(admin.Patch(ctx, role, client.MergeFrom(before))).To(Succeed())
+}
+
 // duty makes an operator do everything that it ever does.
 type duty struct {
 	namespace string
@@ -243,12 +253,17 @@ var _ = Describe("The nudge's rights", func() {
 	})
 
 	for _, gone := range own.verbs() {
-		It("are needed: without "+gone.String()+" something fails, but nothing is left unpublished", func(ctx context.Context) {
+		It("are needed: without "+gone.String()+" something fails, but nothing is left unpublished; given it, the operator goes on", func(ctx context.Context) {
 			d := failsWithout(ctx, all, gone, "--nudge")
 			Eventually(state(ctx, d.payments)).Should(bePublished())
 			if gone.verb != "watch" { // without that, those are known that were there at the start
 				Consistently(told(ctx, pod(d.namespace, "one"))).Should(BeEmpty())
 			}
+			all.give(ctx, d.namespace)
+			d.call(ctx)
+			Eventually(func(g Gomega) {
+				g.Expect(told(ctx, pod(d.namespace, "one"))(g)).To(Equal(revision(ctx, d.namespace)))
+			}).WithTimeout(3*defaultTimeout).Should(Succeed(), "it needs no restart when it is given the right")
 		})
 	}
 })

@@ -44,7 +44,7 @@ func startManager(namespace string, changes ...func(*Options)) (stop func()) {
 	options.Controller.SkipNameValidation = new(true) // there is one manager for each spec
 	mgr, err := ctrl.NewManager(operatorConfig, options)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(SetupWith(mgr, o)).To(Succeed())
+	Expect(Setup(mgr, o)).To(Succeed())
 
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -61,7 +61,7 @@ func serve(ctx context.Context, o options) error {
 		return fmt.Errorf("make manager: %w", err)
 	}
 	err = errors.Join(
-		controllers.SetupWith(mgr, o.Options),
+		controllers.Setup(mgr, o.Options),
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("ping", healthz.Ping),
 	)

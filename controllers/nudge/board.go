@@ -19,6 +19,7 @@ type board struct {
 	mu    sync.Mutex
 	maps  map[types.NamespacedName]*rollout
 	turns []types.NamespacedName // with pods waiting
+	busy  map[flight]bool        // perhaps to an older document
 }
 
 // rollout is one document on its way. Times that are zero are never.
@@ -30,7 +31,7 @@ type rollout struct {
 	begun   bool      // pods have been found to be nudged
 	waiting []target  // in the order of their turns
 	tries   map[types.UID]try
-	busy    map[types.UID]bool // being nudged this moment, perhaps to another document
+	told    map[types.UID]bool // pods that mount the ConfigMap by subPath
 }
 
 // target is a pod, and no other of its name.
@@ -46,6 +47,13 @@ type try struct {
 	again    time.Time
 }
 
+// flight is what no more than one nudge at a time is about: of two, the older might
+// come last.
+type flight struct {
+	configMap types.NamespacedName
+	pod       types.UID
+}
+
 // job is one nudge.
 type job struct {
 	configMap types.NamespacedName
@@ -53,7 +61,11 @@ type job struct {
 	pod       target
 }
 
-func newBoard() *board { return &board{maps: map[types.NamespacedName]*rollout{}} }
+func (j job) flight() flight { return flight{j.configMap, j.pod.uid} }
+
+func newBoard() *board {
+	return &board{maps: map[types.NamespacedName]*rollout{}, busy: map[flight]bool{}}
+}
 
 // publish notes what a ConfigMap holds. What was waiting for an older document waits
 // no more; who is to follow the new one is for the next look to say.
@@ -69,7 +81,7 @@ func (b *board) publish(configMap types.NamespacedName, d Document, now time.Tim
 		}
 		return
 	case !known:
-		r = &rollout{busy: map[types.UID]bool{}}
+		r = &rollout{}
 		b.maps[configMap] = r
 	}
 	r.doc, r.begun, r.waiting, r.tries = d, false, nil, map[types.UID]try{}
@@ -77,7 +89,7 @@ func (b *board) publish(configMap types.NamespacedName, d Document, now time.Tim
 	r.look = r.begin
 }
 
-// forget drops a ConfigMap that is no more.
+// forget drops a ConfigMap that holds no document any more.
 func (b *board) forget(configMap types.NamespacedName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -128,7 +140,9 @@ func (b *board) offer(configMap types.NamespacedName, d Document, pods []target,
 	if !known || r.doc.Revision != d.Revision {
 		return 0, false // published meanwhile, so there will be another look
 	}
-	r.waiting = slices.DeleteFunc(pods, func(pod target) bool { return !r.ready(pod, now) })
+	r.waiting = slices.DeleteFunc(pods, func(pod target) bool {
+		return b.busy[flight{configMap, pod.uid}] || !r.ready(pod, now)
+	})
 	if len(r.waiting) == 0 {
 		return 0, false
 	}
@@ -144,7 +158,32 @@ func (r *rollout) ready(pod target, now time.Time) bool {
 	if !t.over && t.again.After(now) {
 		r.lookAt(t.again)
 	}
-	return !r.busy[pod.uid] && !t.over && !t.again.After(now)
+	return !t.over && !t.again.After(now)
+}
+
+// untold says which of the pods that mount a ConfigMap by subPath are to be told of it,
+// and counts on that; first, that none had been before.
+func (b *board) untold(configMap types.NamespacedName, stuck []target) (fresh []target, first bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r, known := b.maps[configMap]
+	if !known {
+		return nil, false
+	}
+	before := r.told
+	r.told = map[types.UID]bool{} // of pods that are no more nothing is kept
+	for _, pod := range stuck {
+		if before[pod.uid] {
+			r.told[pod.uid] = true
+		}
+	}
+	for _, pod := range stuck {
+		if !r.told[pod.uid] && len(r.told) < mostTold {
+			r.told[pod.uid] = true
+			fresh = append(fresh, pod)
+		}
+	}
+	return fresh, len(before) == 0 && len(fresh) > 0
 }
 
 // take returns the next nudge. Whoever takes it says by settle what came of it.
@@ -158,12 +197,12 @@ func (b *board) take() (job, bool) {
 		if !known || len(r.waiting) == 0 {
 			continue
 		}
-		pod := r.waiting[0]
+		j := job{configMap: configMap, doc: r.doc, pod: r.waiting[0]}
 		if r.waiting = r.waiting[1:]; len(r.waiting) > 0 {
 			b.turns = append(b.turns, configMap)
 		}
-		r.busy[pod.uid] = true
-		return job{configMap: configMap, doc: r.doc, pod: pod}, true
+		b.busy[j.flight()] = true
+		return j, true
 	}
 	return job{}, false
 }
@@ -172,15 +211,15 @@ func (b *board) take() (job, bool) {
 func (b *board) settle(j job, what result, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	delete(b.busy, j.flight())
 	r, known := b.maps[j.configMap]
 	if !known {
 		return
 	}
-	delete(r.busy, j.pod.uid)
 	t := r.tries[j.pod.uid]
 	switch {
 	case r.doc.Revision != j.doc.Revision:
-		r.lookAt(now) // it has the older document, as likely as not
+		r.lookAt(now.Add(gather)) // as likely as not it has the older one, which the cache is yet to learn
 		return
 	case what == skipped || what == gone:
 		return
@@ -188,7 +227,8 @@ func (b *board) settle(j job, what result, now time.Time) {
 		t.over = true
 	default:
 		t.failures++
-		t.again = now.Add(backoff(t.failures))
+		// In whole seconds, so that the pods are looked at once for many failures.
+		t.again = now.Add(backoff(t.failures) + time.Second).Truncate(time.Second)
 		t.over = t.again.After(r.until)
 		r.lookAt(t.again)
 	}

@@ -77,6 +77,10 @@ func (c *cluster) open(ctx context.Context, changed func(types.NamespacedName)) 
 	if err != nil {
 		return fmt.Errorf("follow pods: %w", err)
 	}
+	// GetInformer has not waited where the cache did not run yet.
+	if !c.cache.WaitForCacheSync(ctx) {
+		return fmt.Errorf("learn of pods: %w", context.Cause(ctx))
+	}
 	return nil
 }
 

@@ -53,6 +53,40 @@ func TestFailuresAreTriedAgain(t *testing.T) {
 	}
 }
 
+// TestPodsThatCannotBeListedAreLookedAtAgain: a look that fails is not lost.
+func TestPodsThatCannotBeListedAreLookedAtAgain(t *testing.T) {
+	pods := newFake(fleet(3)...)
+	pods.listing = errCut
+	withRig(t, pods, DefaultRate, func(t *testing.T, r *rig) {
+		r.publish(1)
+		after(time.Minute)
+		if got := r.log(); len(got) != 1 {
+			t.Errorf("logged %q", got)
+		}
+		pods.mu.Lock()
+		pods.listing = nil
+		pods.mu.Unlock()
+		after(5 * time.Second)
+		if got := len(r.pods.take()); got != 3 {
+			t.Errorf("%d nudges, want 3", got)
+		}
+	})
+}
+
+// TestManyFailuresAreOneLook: many pods that are to be tried again are not many looks at
+// all of them.
+func TestManyFailuresAreOneLook(t *testing.T) {
+	pods := newFake(fleet(200)...)
+	pods.answer = func(job) error { return errCut }
+	withRig(t, pods, 100, func(t *testing.T, r *rig) {
+		r.publish(1)
+		after(time.Minute)
+		if tries := len(r.pods.take()); tries < 200*5 || pods.looks > 2*60 {
+			t.Errorf("%d looks for %d tries", pods.looks, tries)
+		}
+	})
+}
+
 // TestOnePodThatFailsHoldsUpNoOther, as one with too many annotations does.
 func TestOnePodThatFailsHoldsUpNoOther(t *testing.T) {
 	pods := newFake(fleet(20)...)

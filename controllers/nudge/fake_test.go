@@ -24,12 +24,15 @@ type fakePods struct {
 	changed func(types.NamespacedName)
 	written []write
 	told    []string
+	looks   int
 
 	// lag is how much later than the API server the cache knows.
 	lag time.Duration
 	// latency is how long a write takes, and answer what comes of it; nil is fine.
 	latency time.Duration
 	answer  func(j job) error
+	// listing is what comes of a list; nil is fine.
+	listing error
 	// sync is how long it takes until all pods are known.
 	sync time.Duration
 }
@@ -65,12 +68,13 @@ func (f *fakePods) open(ctx context.Context, changed func(types.NamespacedName))
 func (f *fakePods) mounting(_ context.Context, configMap types.NamespacedName) (found []corev1.Pod, _ error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.looks++
 	for _, pod := range f.pods {
 		if _, yes := mountsOf(pod)[configMap.Name]; yes && pod.Namespace == configMap.Namespace {
 			found = append(found, *pod)
 		}
 	}
-	return found, nil
+	return found, f.listing
 }
 
 func (f *fakePods) all(context.Context) (found []corev1.Pod, _ error) {

@@ -82,11 +82,11 @@ func (c *consumersCollector) Collect(out chan<- prometheus.Metric) {
 // series is what the metrics tell pods apart by.
 type series struct{ namespace, configMap, revision string }
 
-// count counts running pods by what they mount of the documents that are known.
+// count counts running pods, but for those about to go, by what they mount of the documents that are known.
 func count(pods []corev1.Pod, known func(types.NamespacedName) (Document, bool)) (mounted, stuck map[series]int) {
 	mounted, stuck = map[series]int{}, map[series]int{}
 	for i := range pods {
-		if pods[i].Status.Phase != corev1.PodRunning {
+		if pods[i].Status.Phase != corev1.PodRunning || pods[i].DeletionTimestamp != nil {
 			continue
 		}
 		for configMap, how := range mountsOf(&pods[i]) {

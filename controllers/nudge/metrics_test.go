@@ -26,7 +26,7 @@ func expectMetrics(t *testing.T, want string, names ...string) {
 
 func TestConsumersAreThoseOfNow(t *testing.T) {
 	pods := newFake(append(fleet(3), newPod("later", started(time.Hour)), newPod("stuck", subPath),
-		newPod("over", phase(corev1.PodSucceeded)), newPod("foreign", volume(mapped("", "foreign-bulkheads"))))...)
+		newPod("over", phase(corev1.PodSucceeded)), newPod("going", deleting), newPod("going-later", started(time.Hour), deleting), newPod("foreign", volume(mapped("", "foreign-bulkheads"))))...)
 	expectMetrics(t, "", "servicebulkhead_consumers", "servicebulkhead_subpath_consumers")
 	withRig(t, pods, 1, func(t *testing.T, r *rig) {
 		const help = "# HELP servicebulkhead_consumers Running pods that ask for nudges and mount a ConfigMap, by the revision that they have read or were nudged to last.\n# TYPE servicebulkhead_consumers gauge\n"

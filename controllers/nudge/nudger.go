@@ -24,7 +24,8 @@ const inFlight = 8
 type Options struct {
 	// FieldOwner is the name under which pods are annotated.
 	FieldOwner string
-	// Rate is how many pods are nudged a second; 0 means DefaultRate.
+	// Rate is how many pods are nudged a second; what is no number above 0 means
+	// DefaultRate.
 	Rate float64
 	// Namespaces are the only ones whose pods to watch; empty means all.
 	Namespaces []string
@@ -42,13 +43,10 @@ type Nudger struct {
 	log        logr.Logger
 	complaints complaints
 
-	// Of the loop alone: when the next nudge may go, and which pods that mount a
-	// ConfigMap by subPath have been told.
-	slot  time.Time
-	stuck map[types.NamespacedName]map[types.UID]bool
-
+	slot    time.Time     // when the next nudge may go; of the loop alone
 	wake    chan struct{} // has the loop look for something to do
 	seats   chan struct{} // one is taken by each nudge in flight
+	telling sync.Mutex    // events go one at a time: a new leader may have thousands
 	flights sync.WaitGroup
 }
 
@@ -73,9 +71,6 @@ type pods interface {
 
 // New makes a Nudger; add it to the manager.
 func New(mgr manager.Manager, o Options) (*Nudger, error) {
-	if o.Rate == 0 {
-		o.Rate = DefaultRate
-	}
 	pods, err := newCluster(mgr, o)
 	if err != nil {
 		return nil, err
@@ -86,8 +81,8 @@ func New(mgr manager.Manager, o Options) (*Nudger, error) {
 func newNudger(p pods, rate float64, log logr.Logger) *Nudger {
 	return &Nudger{
 		pods: p, pace: paceOf(rate), board: newBoard(), log: log,
-		complaints: complaints{told: map[string]time.Time{}}, stuck: map[types.NamespacedName]map[types.UID]bool{},
-		wake: make(chan struct{}, 1), seats: make(chan struct{}, inFlight),
+		complaints: complaints{told: map[string]time.Time{}},
+		wake:       make(chan struct{}, 1), seats: make(chan struct{}, inFlight),
 	}
 }
 
@@ -101,7 +96,7 @@ func (n *Nudger) Published(configMap types.NamespacedName, d Document) {
 	n.stir()
 }
 
-// Gone says that a ConfigMap is no more.
+// Gone says that a ConfigMap is no more, or holds no document of the operator's.
 func (n *Nudger) Gone(configMap types.NamespacedName) { n.board.forget(configMap) }
 
 // Start implements manager.Runnable. It returns when its context ends, and nothing is
@@ -173,6 +168,7 @@ func (n *Nudger) look(ctx context.Context, configMap types.NamespacedName, d Doc
 	pods, err := n.pods.mounting(ctx, configMap)
 	if err != nil {
 		n.complain(err, "cannot list the pods that mount a ConfigMap", "")
+		n.board.touch(configMap, time.Now().Add(retryFirst))
 		return
 	}
 	var due, stuck []target

@@ -267,6 +267,45 @@ func TestAnAnswerThatComesLate(t *testing.T) {
 	})
 }
 
+// TestADocumentThatComesBack while its pod is being nudged away from it: the pod is
+// nudged back, though the cache has not heard of the nudge away when that is answered.
+func TestADocumentThatComesBack(t *testing.T) {
+	pods := newFake(newPod("one"))
+	pods.latency, pods.lag = time.Second, 50*time.Millisecond
+	withRig(t, pods, DefaultRate, func(t *testing.T, r *rig) {
+		var got []string
+		for _, n := range []int{1, 2, 1} {
+			r.publish(n)
+			after(1500 * time.Millisecond / time.Duration(n)) // the second is on its way
+		}
+		after(time.Minute)
+		for _, w := range r.pods.take() {
+			got = append(got, w.doc.Revision)
+		}
+		if want := []string{revision(1), revision(2), revision(1)}; !slices.Equal(got, want) {
+			t.Errorf("wrote %v, want %v", got, want)
+		}
+	})
+}
+
+// TestAMapThatComesBack while one of its pods is still being nudged: no pod is written
+// twice at a time.
+func TestAMapThatComesBack(t *testing.T) {
+	pods := newFake(newPod("one"))
+	pods.latency = 2 * time.Second
+	withRig(t, pods, DefaultRate, func(t *testing.T, r *rig) {
+		r.publish(1)
+		after(time.Second)
+		r.Gone(configMap)
+		r.publish(2)
+		after(time.Minute)
+		got := r.pods.take()
+		if len(got) != 2 || got[1].doc.Revision != revision(2) || got[1].at.Sub(got[0].at) < 2*time.Second {
+			t.Errorf("wrote %v", got)
+		}
+	})
+}
+
 func TestPodsBySubPathAreToldOnce(t *testing.T) {
 	withRig(t, newFake(append(fleet(30, subPath), newPod("whole"))...), DefaultRate, func(t *testing.T, r *rig) {
 		for n := range 5 {
@@ -303,8 +342,8 @@ func TestAMapThatIsGoneIsForgotten(t *testing.T) {
 		if got := r.pods.take(); len(got) != 0 {
 			t.Errorf("wrote %v", got)
 		}
-		if len(r.board.maps) != 0 {
-			t.Errorf("remembers %v", r.board.maps)
+		if len(r.board.maps)+len(r.board.turns)+len(r.board.busy) != 0 {
+			t.Errorf("remembers %v, %v, %v", r.board.maps, r.board.turns, r.board.busy)
 		}
 	})
 }

@@ -31,7 +31,12 @@ type pace time.Duration
 // slowest keeps a tiny rate from being no time at all.
 const slowest = time.Hour
 
-func paceOf(rate float64) pace { return pace(min(float64(slowest), float64(time.Second)/rate)) }
+func paceOf(rate float64) pace {
+	if !(rate > 0) { // so that NaN is caught, too
+		rate = DefaultRate
+	}
+	return pace(min(float64(slowest), float64(time.Second)/rate))
+}
 
 // after says when the next nudge may go, when one whose time had come at slot goes
 // now. Chance, from 0 to 1, makes the gap up to a quarter shorter or longer, so that

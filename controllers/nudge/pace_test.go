@@ -63,6 +63,15 @@ func TestPaceOfExtremes(t *testing.T) {
 	}
 }
 
+// TestPaceOfWhatIsNoRate: it is no leave to nudge without one.
+func TestPaceOfWhatIsNoRate(t *testing.T) {
+	for _, rate := range []float64{0, -1, math.Inf(-1), math.NaN()} {
+		if got, want := paceOf(rate), paceOf(DefaultRate); got != want {
+			t.Errorf("%v a second: %s apart, want %s", rate, time.Duration(got), time.Duration(want))
+		}
+	}
+}
+
 func TestBackoff(t *testing.T) {
 	want := []float64{1, 2, 4, 8, 16, 30, 30}
 	for i, seconds := range want {

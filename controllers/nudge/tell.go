@@ -27,32 +27,22 @@ const (
 )
 
 // tellStuck tells of the pods that mount a ConfigMap by subPath, once: in the log for
-// the ConfigMap, in an event for each of the first few pods. Only the loop calls it.
+// the ConfigMap, in an event for each of the first few pods.
 func (n *Nudger) tellStuck(ctx context.Context, configMap types.NamespacedName, stuck []target) {
-	before, now := n.stuck[configMap], map[types.UID]bool{}
-	for _, pod := range stuck {
-		if before[pod.uid] {
-			now[pod.uid] = true
-		}
-	}
-	for _, pod := range stuck {
-		if !now[pod.uid] && len(now) < mostTold {
-			now[pod.uid] = true
-			n.tellPod(ctx, configMap, pod)
-		}
-	}
-	if len(before) == 0 && len(now) > 0 {
+	fresh, first := n.board.untold(configMap, stuck)
+	if first {
 		n.log.Info("pods mount a ConfigMap by subPath, so that no change of it ever reaches them: mount it whole",
 			"namespace", configMap.Namespace, "configMap", configMap.Name, "pods", len(stuck), "pod", stuck[0].name)
 	}
-	n.stuck[configMap] = now
-	if len(now) == 0 {
-		delete(n.stuck, configMap)
+	for _, pod := range fresh {
+		n.tellPod(ctx, configMap, pod)
 	}
 }
 
 func (n *Nudger) tellPod(ctx context.Context, configMap types.NamespacedName, pod target) {
 	n.flights.Go(func() {
+		n.telling.Lock()
+		defer n.telling.Unlock()
 		err := n.pods.tell(ctx, configMap, pod)
 		if what := resultOf(err); ctx.Err() == nil && what != sent && what != gone {
 			n.complain(err, "cannot tell a pod that it mounts a ConfigMap by subPath", pod.name)

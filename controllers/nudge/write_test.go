@@ -28,6 +28,16 @@ func TestPatch(t *testing.T) {
 	}
 }
 
+// TestAnnotationsAreValid, also for the longest name that spec.configMapName may be: 63
+// characters, as many as the API server takes after the slash.
+func TestAnnotationsAreValid(t *testing.T) {
+	for _, name := range []string{configMapName, strings.Repeat("a", 63-len(configMapSuffix)) + configMapSuffix} {
+		if problems := validation.IsQualifiedName(Annotation(name)); len(problems) > 0 {
+			t.Errorf("%s: %v", name, problems)
+		}
+	}
+}
+
 func TestResults(t *testing.T) {
 	going := apierrors.NewForbidden(podsResource, "one", errors.New("going"))
 	going.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}

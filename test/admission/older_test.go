@@ -120,12 +120,13 @@ var _ = Describe("O18: an object stored under an older schema, which breaks newe
 // spec ends or somebody stops it.
 func startOperator(ctx context.Context, namespace string) (stop func()) {
 	GinkgoHelper()
-	options := controllers.ManagerOptions(controllers.Options{Namespaces: []string{namespace}})
+	o := controllers.Options{Namespaces: []string{namespace}}
+	options := controllers.ManagerOptions(o)
 	options.Logger = GinkgoLogr
 	options.Controller.SkipNameValidation = new(true) // there are several, one after the other
 	mgr, err := ctrl.NewManager(operatorConfig(ctx), options)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(controllers.Setup(mgr)).To(Succeed())
+	Expect(controllers.Setup(mgr, o)).To(Succeed())
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(running) }()

@@ -60,11 +60,12 @@ var _ = BeforeSuite(func(ctx context.Context) {
 // called.
 func startOperator(namespace string) (stop func()) {
 	GinkgoHelper()
-	options := controllers.ManagerOptions(controllers.Options{Namespaces: []string{namespace}})
+	o := controllers.Options{Namespaces: []string{namespace}}
+	options := controllers.ManagerOptions(o)
 	options.Controller.SkipNameValidation = new(true) // one after the other, in one process
 	mgr, err := ctrl.NewManager(operatorConfig, options)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(controllers.Setup(mgr)).To(Succeed())
+	Expect(controllers.Setup(mgr, o)).To(Succeed())
 
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -109,9 +109,10 @@ func startOperator(ctx context.Context) {
 	Expect(err).NotTo(HaveOccurred())
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	Expect(err).NotTo(HaveOccurred())
-	mgr, err := ctrl.NewManager(config, controllers.ManagerOptions(controllers.Options{ProbeAddress: "0"}))
+	o := controllers.Options{ProbeAddress: "0"}
+	mgr, err := ctrl.NewManager(config, controllers.ManagerOptions(o))
 	Expect(err).NotTo(HaveOccurred())
-	Expect(controllers.Setup(mgr)).To(Succeed())
+	Expect(controllers.Setup(mgr, o)).To(Succeed())
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()

@@ -74,7 +74,7 @@ func TestOnANode(t *testing.T) {
 		none    = "FAIL=run -- true"
 		look    = "node run -- true"
 		tests   = "node run -- bin/e2e.test"
-		load    = "node load dist/images/*.tar"
+		load    = "node load dist/images/*.tar dist/next/*.tar"
 		cluster = "KUBECONFIG=k"
 	)
 	for name, test := range map[string]struct {
