@@ -12,13 +12,14 @@ import (
 )
 
 // watchHijack returns a response writer that calls closed when a connection that
-// was hijacked through it is closed, and a function that tells whether one was.
-// Where nothing can be hijacked, the writer is the one that was passed in.
-func watchHijack(w http.ResponseWriter, closed func()) (http.ResponseWriter, func() bool) {
+// was hijacked through it is closed, and a function that tells whether one was. It
+// calls answering before whatever may send the answer's header. Where nothing can be
+// hijacked, the writer is the one that was passed in.
+func watchHijack(w http.ResponseWriter, answering, closed func()) (http.ResponseWriter, func() bool) {
 	if !hijackable(w) {
 		return w, func() bool { return false }
 	}
-	watched := &hijackWriter{ResponseWriter: w, closed: closed}
+	watched := &hijackWriter{ResponseWriter: w, answering: answering, closed: closed}
 	return watched, watched.hijacked.Load
 }
 
@@ -40,8 +41,23 @@ func hijackable(w http.ResponseWriter) bool {
 // things more than the interface says; all of them still work.
 type hijackWriter struct {
 	http.ResponseWriter
-	closed   func()
-	hijacked atomic.Bool
+	answering func()
+	closed    func()
+	hijacked  atomic.Bool
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *hijackWriter) WriteHeader(status int) {
+	if status >= http.StatusOK { // those below tell of nothing but progress
+		w.answering()
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *hijackWriter) Write(p []byte) (int, error) {
+	w.answering()
+	return w.ResponseWriter.Write(p)
 }
 
 // Hijack implements http.Hijacker.
@@ -62,16 +78,19 @@ func (w *hijackWriter) Flush() { _ = w.FlushError() }
 
 // FlushError is what http.ResponseController prefers to Flush.
 func (w *hijackWriter) FlushError() error {
+	w.answering()
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
 // ReadFrom implements io.ReaderFrom: a server sends files without copying them.
 func (w *hijackWriter) ReadFrom(from io.Reader) (int64, error) {
+	w.answering()
 	return io.Copy(w.ResponseWriter, from)
 }
 
 // WriteString implements io.StringWriter.
 func (w *hijackWriter) WriteString(s string) (int, error) {
+	w.answering()
 	return io.WriteString(w.ResponseWriter, s)
 }
 

@@ -217,38 +217,6 @@ func TestMiddlewareExplainsItsRefusals(t *testing.T) {
 	}
 }
 
-// A connection that is kept alive outlives the process's time as an endpoint.
-func TestADrainAsksClientsToUseTheirConnectionsNoMore(t *testing.T) {
-	a := bare(t, one(time.Minute, bulkheadconfig.Cancel), WithLameDuck(time.Hour))
-	server := serve(t, a, func(http.ResponseWriter, *http.Request) {})
-	closes := func(upgrade string) bool {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, http.NoBody)
-		must(t, err)
-		request.Header.Set("Upgrade", upgrade)
-		response, err := server.Client().Do(request)
-		must(t, err)
-		defer response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			t.Errorf("status %s", response.Status)
-		}
-		return response.Close
-	}
-	if closes("") {
-		t.Error("asked to leave without a drain")
-	}
-	ctx, cut := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { defer close(done); _, _ = a.Shutdown(ctx) }()
-	for a.Ready() {
-		runtime.Gosched()
-	}
-	if !closes("") || closes("websocket") {
-		t.Error("in the lame duck time: want to be asked to leave, unless the connection is to be upgraded")
-	}
-	cut()
-	<-done
-}
-
 func TestRetryAfterIsSetWhenItIsKnown(t *testing.T) {
 	w := httptest.NewRecorder()
 	refuse(w, "payments", &limiter.SaturatedError{RetryAfter: 1200 * time.Millisecond})
