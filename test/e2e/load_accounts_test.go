@@ -1,0 +1,76 @@
+// Copyright The ServiceBulkhead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// account is how many calls of payments a pod let through and how many it shed.
+type account struct{ admitted, shed int }
+
+// told is what the shop's pods say they did, by their names: those that ended in
+// their last word, the others when asked.
+func (r *rig) told(ctx context.Context) map[string]counts {
+	GinkgoHelper()
+	all := map[string]counts{}
+	for _, one := range r.endings.all() {
+		all[one.pod] = one.farewell().Services["payments"]
+	}
+	pods, err := podsOf(ctx, r.namespace, "shop")
+	Expect(err).NotTo(HaveOccurred())
+	for _, pod := range pods {
+		s, err := stateOf(ctx, pod)
+		Expect(err).NotTo(HaveOccurred())
+		all[pod.Name] = countsIn(s)
+	}
+	return all
+}
+
+// countsIn are the counts of payments.
+func countsIn(s state) counts {
+	for _, service := range s.Services {
+		if c := service.Counts; service.Name == "payments" {
+			return counts{Admitted: c.Admitted, Saturated: c.Saturated, Lapsed: c.Lapsed, LateReleases: c.LateReleases}
+		}
+	}
+	return counts{}
+}
+
+// expectAgreement compares what the pods say with what the generator saw of each, to
+// the call: nothing may be under way. A call that timed out had been admitted.
+func expectAgreement(told map[string]counts, seen answers) {
+	GinkgoHelper()
+	said, got := map[string]account{}, map[string]account{}
+	for pod, c := range told {
+		if a := (account{int(c.Admitted), int(c.Saturated)}); a != (account{}) {
+			said[pod] = a
+		}
+	}
+	for pod, o := range seen.ByPod {
+		got[pod] = account{o.OK + o.TimedOut, o.Shed}
+	}
+	Expect(said).To(Equal(got), "what the pods say, and what the generator saw of them")
+	Expect(total(said)).To(Equal(account{seen.OK + seen.TimedOut, seen.Shed}))
+	Expect(seen.OK + seen.TimedOut + seen.Shed + seen.Failed).To(Equal(seen.Sent))
+}
+
+// sum adds up one of the counts of all pods.
+func sum(told map[string]counts, of func(counts) uint64) (all uint64) {
+	for _, c := range told {
+		all += of(c)
+	}
+	return all
+}
+
+func total(accounts map[string]account) (all account) {
+	for _, a := range accounts {
+		all.admitted += a.admitted
+		all.shed += a.shed
+	}
+	return all
+}

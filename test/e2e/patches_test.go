@@ -1,0 +1,94 @@
+// Copyright The ServiceBulkhead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
+	"github.com/servicebulkhead/servicebulkhead/controllers"
+)
+
+// annotation is what the operator writes on the pods that mount the ConfigMap.
+const annotation = "revision.servicebulkhead.io/" + v1alpha1.DefaultConfigMapName
+
+// patches watches the pods of a namespace for what the operator writes on them.
+type patches struct {
+	mu   sync.Mutex
+	pods map[types.UID]*patched
+	all  int
+}
+
+// patched is what is known of one pod.
+type patched struct {
+	name     string
+	revision string // of the default ConfigMap, that was last written on it
+	count    int    // how often it was
+	touched  bool   // whether it ever was, by the name of who wrote
+}
+
+// watchPatches watches until the context ends. A watch that is interrupted takes up
+// where it was.
+func watchPatches(ctx context.Context, namespace string) *patches {
+	GinkgoHelper()
+	p := &patches{pods: map[types.UID]*patched{}}
+	informer := informers.NewSharedInformerFactoryWithOptions(cluster.set, 0, informers.WithNamespace(namespace)).Core().V1().Pods().Informer()
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    p.see,
+		UpdateFunc: func(_, now any) { p.see(now) },
+	})
+	Expect(err).NotTo(HaveOccurred())
+	go informer.RunWithContext(ctx)
+	Eventually(informer.HasSynced).WithContext(ctx).Should(BeTrue())
+	return p
+}
+
+func (p *patches) see(object any) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := p.pods[pod.UID]
+	if known == nil {
+		known = &patched{name: pod.Name}
+		p.pods[pod.UID] = known
+	}
+	if revision := pod.Annotations[annotation]; revision != known.revision {
+		known.revision = revision
+		known.count++
+		p.all++
+	}
+	known.touched = known.touched || slices.ContainsFunc(pod.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
+		return f.Manager == controllers.FieldOwner
+	})
+}
+
+// of is what is known of a pod.
+func (p *patches) of(pod *corev1.Pod) patched {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if known := p.pods[pod.UID]; known != nil {
+		return *known
+	}
+	return patched{name: pod.Name}
+}
+
+// total is how many patches there were, on whichever pod.
+func (p *patches) total() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.all
+}
