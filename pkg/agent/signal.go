@@ -17,7 +17,8 @@ import (
 // context that ends on the same signal.
 //
 // A signal that arrives before ShutdownOnSignal is called does what it does without
-// an agent: it ends the process at once. Call it right after the servers have begun
+// an agent: it ends the process at once, the first one of a container with exit code
+// 2 and not by the signal. Call it right after the servers have begun
 // to serve; the log says when signals are caught.
 //
 // main should end with it, and not when its server's ListenAndServe returns,

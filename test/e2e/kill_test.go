@@ -111,13 +111,13 @@ func delay() time.Duration {
 	return time.Duration(kills.dice.Int64N(int64(killWithin)))
 }
 
-// kill kills the leader after a while, lets the other replica take over at once, and
-// returns when it did so; zero, where there was nobody to kill.
+// kill kills the leader after a while, lets another take over at once, and returns when
+// it did so; zero, where there was nobody to kill.
 //
 // The other would have to wait until the Lease runs out, 15 s, because it cannot know
 // that the holder is dead. We do: its process is gone. So the Lease is deleted, and as
 // deleting it names the version that the dead wrote, nobody else's is hit. One step
-// waits instead (killAndWait). The pod is deleted as well (forget).
+// waits instead (killAndWait).
 func kill(ctx context.Context, after time.Duration) (at time.Time, err error) {
 	if !deadly() {
 		return at, nil
@@ -132,14 +132,62 @@ func kill(ctx context.Context, after time.Duration) (at time.Time, err error) {
 	pause(ctx, after)
 	at = time.Now()
 	GinkgoWriter.Printf("%s, which leads, is killed at %s\n", pod.Name, at.Format("15:04:05.000"))
-	dead, err := killPod(ctx, pod)
-	if err != nil || !dead {
+	pids, err := processes(pod.UID, "operator")
+	if err != nil {
 		return at, err
 	}
-	if err := deleteLease(ctx, *lease.Spec.HolderIdentity); err != nil {
-		return at, err
+	if len(pids) == 0 {
+		return at, killFromAfar(ctx, pod)
 	}
-	return at, forget(ctx, pod)
+	if err := killWithPod(ctx, pod, pids); err != nil {
+		return at, fmt.Errorf("kill the operator of pod %s: %w", pod.Name, err)
+	}
+	return at, deleteLease(ctx, *lease.Spec.HolderIdentity)
+}
+
+// killWithPod kills processes and has their pod replaced. A container that is killed
+// time and again would be restarted later and later; and were its pod deleted after
+// the kill, the kubelet could be restarting it that moment, and a process that is told
+// to end before it listens to signals runs on as the first of its container, leading,
+// until the grace period ends. So the process is frozen, where the dice stopped it,
+// the pod is deleted, and when the kubelet has told the process to end, which it
+// cannot hear, it is killed.
+func killWithPod(ctx context.Context, pod *corev1.Pod, pids []int) error {
+	if err := signal(pids, syscall.SIGSTOP); err != nil {
+		return err
+	}
+	if err := forget(ctx, pod); err != nil {
+		return err
+	}
+	err := soon(ctx, func() bool { return gone(pids) || told(pids, syscall.SIGTERM) })
+	return errors.Join(err, killNow(ctx, pids))
+}
+
+// killNow kills processes, and returns when they are dead.
+func killNow(ctx context.Context, pids []int) error {
+	if err := signal(pids, syscall.SIGKILL); err != nil {
+		return err
+	}
+	countKill()
+	return soon(ctx, func() bool { return gone(pids) })
+}
+
+// killFromAfar deletes a pod by force, on a cluster whose processes we do not see.
+// Nobody knows when its process ends, and whether it hears of that, so that the Lease
+// is left alone.
+func killFromAfar(ctx context.Context, pod *corev1.Pod) error {
+	err := cluster.client.Delete(ctx, pod, client.GracePeriodSeconds(0))
+	if err == nil {
+		countKill()
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// soon waits until something is so.
+func soon(ctx context.Context, so func() bool) error {
+	return wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+		return so(), nil
+	})
 }
 
 // deadly says whether operators are to be killed.
@@ -169,36 +217,10 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// killPod kills the process of an operator's pod, and says whether it is known to be
-// dead. On a cluster whose processes we do not see, the pod is deleted by force, and
-// nobody knows when its process ends.
-func killPod(ctx context.Context, pod *corev1.Pod) (dead bool, err error) {
-	pids, err := processes(pod.UID, "operator")
-	if err != nil {
-		return false, err
-	}
-	if len(pids) == 0 {
-		err := cluster.client.Delete(ctx, pod, client.GracePeriodSeconds(0))
-		countKill(err == nil)
-		return false, client.IgnoreNotFound(err)
-	}
-	for _, pid := range pids {
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return false, fmt.Errorf("kill process %d of pod %s: %w", pid, pod.Name, err)
-		}
-	}
-	countKill(true)
-	return true, wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
-		return allGone(pids), nil
-	})
-}
-
-func countKill(yes bool) {
+func countKill() {
 	kills.mu.Lock()
 	defer kills.mu.Unlock()
-	if yes {
-		kills.count++
-	}
+	kills.count++
 }
 
 // deleteLease deletes the Lease if the dead process still holds it; its identity is
@@ -219,18 +241,23 @@ func deleteLease(ctx context.Context, dead string) error {
 	return client.IgnoreNotFound(err)
 }
 
-// killAndWait kills the leader and leaves the Lease alone. It says which pod it was,
-// nil if none is to be killed, and whether its process is known to be dead.
-func killAndWait(ctx context.Context) (pod *corev1.Pod, dead bool) {
+// killAndWait kills the leader's process and leaves all else alone: the kubelet restarts
+// its container, and whoever is to lead has to wait until the Lease runs out. It
+// returns the pod; nil, where nobody is killed, or nobody can be without more ado.
+func killAndWait(ctx context.Context) *corev1.Pod {
 	GinkgoHelper()
 	if !deadly() {
-		return nil, false
+		return nil
 	}
 	pod, _, err := awaitLeader(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	dead, err = killPod(ctx, pod)
+	pids, err := processes(pod.UID, "operator")
 	Expect(err).NotTo(HaveOccurred())
-	return pod, dead
+	if len(pids) == 0 {
+		return nil
+	}
+	Expect(killNow(ctx, pids)).To(Succeed())
+	return pod
 }
 
 // killed is how often an operator was killed so far.
@@ -250,9 +277,7 @@ func noteKills() {
 	}
 }
 
-// forget deletes a pod whose process was killed, so that a new one takes its place: its
-// container, killed time and again, would be restarted later and later. Not by force:
-// the kubelet may have restarted it already, and then it shall give back its Lease.
+// forget deletes a pod, so that a new one takes its place.
 func forget(ctx context.Context, pod *corev1.Pod) error {
 	return client.IgnoreNotFound(cluster.client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}))
 }

@@ -6,10 +6,12 @@ package e2e
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -60,20 +62,49 @@ func argument(line []byte) string {
 	return string(first)
 }
 
-// allGone says that none of the processes is there any more, but for what is left of
-// one until its parent looks.
-func allGone(pids []int) bool {
+// signal sends a signal to processes, those that have ended left out.
+func signal(pids []int, sig syscall.Signal) error {
 	for _, pid := range pids {
-		stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-		if err == nil && !zombie(string(stat)) {
+		if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("send %v to process %d: %w", sig, pid, err)
+		}
+	}
+	return nil
+}
+
+// gone says that none of the processes is there any more, but for what is left of one
+// until its parent looks.
+func gone(pids []int) bool {
+	for _, pid := range pids {
+		if state := status(pid)["State"]; state != "" && state[0] != 'Z' && state[0] != 'X' {
 			return false
 		}
 	}
 	return true
 }
 
-// zombie reads the state from a process's stat: what follows the name in brackets.
-func zombie(stat string) bool {
-	_, rest, _ := strings.Cut(stat, ") ")
-	return strings.HasPrefix(rest, "Z") || strings.HasPrefix(rest, "X")
+// told says that each of the processes, all of them frozen, has a signal waiting.
+func told(pids []int, sig syscall.Signal) bool {
+	for _, pid := range pids {
+		waiting, err := strconv.ParseUint(status(pid)["ShdPnd"], 16, 64)
+		if err != nil || waiting&(1<<(sig-1)) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// status reads what the kernel says of a process (proc_pid_status(5)); nothing, when
+// it has ended.
+func status(pid int) map[string]string {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
+	if err != nil {
+		return nil
+	}
+	lines := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, ":")
+		lines[name] = strings.TrimSpace(value)
+	}
+	return lines
 }
