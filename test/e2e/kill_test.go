@@ -151,16 +151,30 @@ func kill(ctx context.Context, after time.Duration) (at time.Time, err error) {
 // to end before it listens to signals runs on as the first of its container, leading,
 // until the grace period ends. So the process is frozen, where the dice stopped it,
 // the pod is deleted, and when the kubelet has told the process to end, which it
-// cannot hear, it is killed.
+// cannot hear, it is killed. A pod that the step itself has deleted before that may
+// have heard it, and is killed without further waiting: nobody restarts it.
 func killWithPod(ctx context.Context, pod *corev1.Pod, pids []int) error {
 	if err := signal(pids, syscall.SIGSTOP); err != nil {
 		return err
 	}
+	if terminating, err := terminates(ctx, pod); err != nil || terminating {
+		return errors.Join(err, killNow(ctx, pids))
+	}
 	if err := forget(ctx, pod); err != nil {
-		return err
+		return errors.Join(err, killNow(ctx, pids))
 	}
 	err := soon(ctx, func() bool { return gone(pids) || told(pids, syscall.SIGTERM) })
 	return errors.Join(err, killNow(ctx, pids))
+}
+
+// terminates says whether a pod is about to go, or gone.
+func terminates(ctx context.Context, pod *corev1.Pod) (bool, error) {
+	var now corev1.Pod
+	err := cluster.client.Get(ctx, client.ObjectKeyFromObject(pod), &now)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	return now.DeletionTimestamp != nil || now.UID != pod.UID, err
 }
 
 // killNow kills processes, and returns when they are dead.
