@@ -6,10 +6,31 @@ package agent
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/servicebulkhead/servicebulkhead/pkg/bulkheadconfig"
 )
+
+// A pipe or a folder in the document's place is an error, and nothing waits for it.
+func TestOnlyAFileIsADocument(t *testing.T) {
+	for what, make := range map[string]func(name string) error{
+		"p---------": func(name string) error { return syscall.Mkfifo(name, 0o600) },
+		"d---------": func(name string) error { return os.Mkdir(name, 0o700) },
+	} {
+		dir := t.TempDir()
+		must(t, make(filepath.Join(dir, bulkheadconfig.Key)))
+		a, log := start(t, dir)
+		log.expect(t, "document not usable")
+		want := "bulkheads.v1.json: not a regular file: " + what
+		if err := a.Source().Err; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
 
 const exhausted = "SERVICEBULKHEAD_TEST_WITHOUT_INOTIFY"
 

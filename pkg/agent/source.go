@@ -215,7 +215,15 @@ func readOnce(dir string) (text []byte, updatable bool, err error) {
 	return text, true, err
 }
 
+// readFile reads what is a file: opening a pipe would wait for its writer.
 func readFile(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a regular file: %s", name, info.Mode().Type())
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
