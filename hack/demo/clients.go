@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/words"
 )
 
 // httpClient is for questions, not for load: none takes long.
@@ -42,15 +44,9 @@ func ignore(io.Reader) error { return nil }
 // paymentService is the slow service, by its URL.
 type paymentService string
 
-// serviceStats is what the slow service saw.
-type serviceStats struct {
-	InFlight, Peak, Served int
-	Latency                string
-}
-
 // stats asks the service what it saw.
-func (p paymentService) stats(ctx context.Context) (serviceStats, error) {
-	var stats serviceStats
+func (p paymentService) stats(ctx context.Context) (words.Payments, error) {
+	var stats words.Payments
 	err := get(ctx, string(p)+"/stats", func(body io.Reader) error { return json.NewDecoder(body).Decode(&stats) })
 	return stats, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/servicebulkhead/servicebulkhead/hack/demo/load"
 	"github.com/servicebulkhead/servicebulkhead/hack/demo/story"
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/words"
 )
 
 // watchInterval is how often a line is shown.
@@ -20,7 +21,7 @@ const watchInterval = 500 * time.Millisecond
 type sample struct {
 	at time.Time
 	bulkhead
-	service serviceStats
+	service words.Payments
 	answers load.Window
 }
 

@@ -123,7 +123,7 @@ func awaitLimit(ctx context.Context, pod *corev1.Pod, limit int32) error {
 	defer ticker.Stop()
 	for {
 		s, err := stateOf(ctx, pod)
-		if err == nil && s.limit() == limit {
+		if err == nil && limitIn(s) == limit {
 			return nil
 		}
 		select {

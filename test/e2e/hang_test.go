@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/words"
 )
 
 // reclaimAfter is for how long a call may hold its slot here, in seconds as the
@@ -44,7 +45,7 @@ var _ = Describe("While payments hangs, a bulkhead that cancels", Ordered, Label
 		seen, told := r.settle(ctx), r.told(ctx)
 		note("payments hangs", "onReclaim: Cancel", "%d requests: %d timed out, %d shed, %d served afterwards, %d failed",
 			seen.Sent, seen.TimedOut, seen.Shed, seen.OK-served, seen.Failed-r.tooEarly)
-		Expect(seen.Failed-r.tooEarly).To(BeZero(), seen.failures())
+		Expect(seen.Failed-r.tooEarly).To(BeZero(), failures(seen))
 		Expect(seen.Shed).NotTo(BeZero())
 		Expect(r.payments(ctx).InFlight).To(BeZero(), "calls whose context has ended have left payments")
 		Expect(lapsedIn(told)).To(BeEquivalentTo(seen.TimedOut), "each call that lapsed timed out: %+v", told)
@@ -61,7 +62,7 @@ var _ = Describe("While payments hangs, a bulkhead that cancels", Ordered, Label
 			r.expectCleanEnds(ctx, "payments hangs, a pod deleted", start, r.endings.of(ctx, before[:1]))
 		})
 		seen := r.settle(ctx)
-		Expect(seen.Failed-r.tooEarly).To(BeZero(), seen.failures())
+		Expect(seen.Failed-r.tooEarly).To(BeZero(), failures(seen))
 		expectAgreement(r.told(ctx), seen)
 	}, specLimit)
 })
@@ -96,7 +97,7 @@ var _ = Describe("While payments hangs, a bulkhead that lets calls run", Ordered
 		Expect(lateIn(told)).To(Equal(lapsedIn(told)), "each call that lapsed came back late: %+v", told)
 		Expect(r.payments(ctx).Peak).To(BeNumerically(">", replicas*limit), "calls that lapsed run beside those that took their slots")
 		Expect(seen.TimedOut).To(BeZero())
-		Expect(seen.Failed-r.tooEarly).To(BeZero(), seen.failures())
+		Expect(seen.Failed-r.tooEarly).To(BeZero(), failures(seen))
 		expectAgreement(told, seen)
 	}, specLimit)
 
@@ -126,19 +127,19 @@ var _ = Describe("While payments hangs, a bulkhead that lets calls run", Ordered
 		}
 		seen := r.settle(ctx)
 		note("payments hangs", "pods end", "%d calls remain; the longest drain took %.2f s, %v of %v of grace", remain, drain, used, grace)
-		Expect(seen.Failed-start.Failed).To(Equal(remain), seen.failures())
+		Expect(seen.Failed-start.Failed).To(Equal(remain), failures(seen))
 		Expect(read(logs)).To(MatchRegexp(`payments: running for \d+\.\d+s, its slot was reclaimed`))
 	}, specLimit)
 })
 
 // lapsedIn is how many calls held their slot for the whole reclaim window.
-func lapsedIn(told map[string]counts) uint64 {
-	return sum(told, func(c counts) uint64 { return c.Lapsed })
+func lapsedIn(told map[string]words.Counts) uint64 {
+	return sum(told, func(c words.Counts) uint64 { return c.Lapsed })
 }
 
 // lateIn is how many calls came back after that.
-func lateIn(told map[string]counts) uint64 {
-	return sum(told, func(c counts) uint64 { return c.LateReleases })
+func lateIn(told map[string]words.Counts) uint64 {
+	return sum(told, func(c words.Counts) uint64 { return c.LateReleases })
 }
 
 // follow reads what a pod writes, to its end: afterwards the log is gone.

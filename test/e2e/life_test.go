@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/words"
 	"github.com/servicebulkhead/servicebulkhead/pkg/bulkheadconfig"
 )
 
@@ -39,7 +40,7 @@ var _ = Describe("An application with a bulkhead", Ordered, Label("life"), func(
 		scale(ctx, 0)
 		applyObjects(ctx, shop(namespace, "shop", 2, serviceURL(ctx, namespace, "payments")), bulkhead(namespace, "payments", 3))
 		pods = ready(ctx, namespace, "shop", 2)
-		Expect(limits(ctx, pods)).To(HaveEach(int32(unlimited)))
+		Expect(limits(ctx, pods)).To(HaveEach(int32(words.Unlimited)))
 		answers, peak := overload(ctx, namespace, pods[0])
 		Expect(answers).To(Equal(map[int]int{200: calls}))
 		Expect(peak).To(BeNumerically(">", 3), "nothing limits the calls")
@@ -122,7 +123,7 @@ var _ = Describe("An application with a bulkhead", Ordered, Label("life"), func(
 		Consistently(limits).WithContext(ctx).WithArguments(pods[1:]).WithTimeout(goneFor - time.Since(began)).WithPolling(time.Second).
 			Should(HaveEach(int32(6)))
 		pods = restarted
-		Expect(limits(ctx, pods)).To(ConsistOf(int32(6), int32(unlimited)))
+		Expect(limits(ctx, pods)).To(ConsistOf(int32(6), int32(words.Unlimited)))
 
 		By("an operator comes back, and with it the files, with the limit of the meantime")
 		began = time.Now()
@@ -153,13 +154,13 @@ var _ = Describe("An application with a bulkhead", Ordered, Label("life"), func(
 	It("runs on without a limit when its last bulkhead is deleted, and new pods start", func(ctx context.Context) {
 		step(ctx, "the bulkhead is deleted", func(ctx context.Context) {
 			kubectl(ctx, "-n", namespace, "delete", "servicebulkhead", "payments")
-			inForce(ctx, pods, unlimited)
+			inForce(ctx, pods, words.Unlimited)
 		})
 		doc, err := bulkheadconfig.Decode([]byte(document(ctx, namespace).Data[bulkheadconfig.Key]))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(doc.Services).To(BeEmpty(), "the ConfigMap stays, empty, so that new pods start")
 		pods = restartOne(ctx, namespace, pods)
-		Expect(limits(ctx, pods)).To(HaveEach(int32(unlimited)))
+		Expect(limits(ctx, pods)).To(HaveEach(int32(words.Unlimited)))
 	}, specLimit)
 
 	It("O22 goes with its namespace, under an operator at work", func(ctx context.Context) {

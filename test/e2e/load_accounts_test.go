@@ -8,6 +8,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/words"
 )
 
 // account is how many calls of payments a pod let through and how many it shed.
@@ -15,35 +17,25 @@ type account struct{ admitted, shed int }
 
 // told is what the shop's pods say they did, by their names: those that ended in
 // their last word, the others when asked.
-func (r *rig) told(ctx context.Context) map[string]counts {
+func (r *rig) told(ctx context.Context) map[string]words.Counts {
 	GinkgoHelper()
-	all := map[string]counts{}
+	all := map[string]words.Counts{}
 	for _, one := range r.endings.all() {
-		all[one.pod] = one.farewell().Services["payments"]
+		all[one.pod] = one.farewell().Services["payments"].Counts
 	}
 	pods, err := podsOf(ctx, r.namespace, "shop")
 	Expect(err).NotTo(HaveOccurred())
 	for _, pod := range pods {
 		s, err := stateOf(ctx, pod)
 		Expect(err).NotTo(HaveOccurred())
-		all[pod.Name] = countsIn(s)
+		all[pod.Name] = s.Bulkhead("payments").Counts
 	}
 	return all
 }
 
-// countsIn are the counts of payments.
-func countsIn(s state) counts {
-	for _, service := range s.Services {
-		if c := service.Counts; service.Name == "payments" {
-			return counts{Admitted: c.Admitted, Saturated: c.Saturated, Lapsed: c.Lapsed, LateReleases: c.LateReleases}
-		}
-	}
-	return counts{}
-}
-
 // expectAgreement compares what the pods say with what the generator saw of each, to
 // the call: nothing may be under way. A call that timed out had been admitted.
-func expectAgreement(told map[string]counts, seen answers) {
+func expectAgreement(told map[string]words.Counts, seen words.Load) {
 	GinkgoHelper()
 	said, got := map[string]account{}, map[string]account{}
 	for pod, c := range told {
@@ -60,7 +52,7 @@ func expectAgreement(told map[string]counts, seen answers) {
 }
 
 // sum adds up one of the counts of all pods.
-func sum(told map[string]counts, of func(counts) uint64) (all uint64) {
+func sum(told map[string]words.Counts, of func(words.Counts) uint64) (all uint64) {
 	for _, c := range told {
 		all += of(c)
 	}

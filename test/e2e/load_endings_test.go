@@ -16,6 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/words"
 )
 
 // endings records how the shop's pods end. It watches, because what a kubelet says
@@ -132,23 +134,8 @@ func (e *endings) of(ctx context.Context, pods []*corev1.Pod) (all []ending) {
 // used is how much of its grace period the pod took; Kubernetes counts in seconds.
 func (e ending) used() time.Duration { return e.state.FinishedAt.Sub(e.told) }
 
-// farewell is the shop's last word, its termination message.
-type farewell struct {
-	Drain struct {
-		LameDuckSeconds, ProducersSeconds, RunningSeconds, TotalSeconds float64
-		Remaining                                                       int
-	}
-	Services map[string]counts
-}
-
-// counts is what a bulkhead counted from its first call to its last.
-type counts struct {
-	Admitted, Saturated, Lapsed, LateReleases uint64
-	Finished, Remaining                       int
-}
-
-// farewell reads the termination message.
-func (e ending) farewell() (last farewell) {
+// farewell is the last word of the shop, its termination message.
+func (e ending) farewell() (last words.Shop) {
 	GinkgoHelper()
 	Expect(e.state).NotTo(BeNil(), "nothing says how the container of pod %s ended", e.pod)
 	Expect(json.Unmarshal([]byte(e.state.Message), &last)).To(Succeed(), "pod %s says %q", e.pod, e.state.Message)

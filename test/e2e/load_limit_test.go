@@ -36,7 +36,7 @@ var _ = Describe("More load than payments can take", Ordered, Label("load"), fun
 		note("under load", "overload", "%d requests: %d served, %d shed, %d failed; payments had %d calls at once, allowed are %d×%d",
 			seen.Sent, seen.OK, seen.Shed, seen.Failed-r.tooEarly, peak, replicas, limit)
 		Expect(peak).To(BeNumerically("<=", replicas*limit))
-		Expect(seen.Failed-r.tooEarly).To(BeZero(), seen.failures())
+		Expect(seen.Failed-r.tooEarly).To(BeZero(), failures(seen))
 		expectAgreement(r.told(ctx), seen)
 	}, specLimit)
 
@@ -51,7 +51,7 @@ var _ = Describe("More load than payments can take", Ordered, Label("load"), fun
 			r.expectCleanEnds(ctx, "overload, rolling restart", start, ended)
 		})
 		seen := r.settle(ctx)
-		Expect(seen.Failed-r.tooEarly).To(BeZero(), seen.failures())
+		Expect(seen.Failed-r.tooEarly).To(BeZero(), failures(seen))
 		expectAgreement(r.told(ctx), seen)
 	}, specLimit)
 })

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/words"
 )
 
 // rate is how many requests a second the load generator sends where nothing else
@@ -74,7 +76,7 @@ func roomyGenerator(namespace, target string) *appsv1.Deployment {
 
 // firstAnswer sends until a request is served, and returns what the generator saw by
 // then. A pod that is ready gets no requests before the node's proxy knows.
-func (r *rig) firstAnswer(ctx context.Context) answers {
+func (r *rig) firstAnswer(ctx context.Context) words.Load {
 	GinkgoHelper()
 	r.send(ctx, 10)
 	Eventually(r.look).WithContext(ctx).Should(HaveField("OK", Not(BeZero())))
@@ -94,31 +96,17 @@ func (r *rig) setLatency(ctx context.Context, latency string) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// outcomes are requests by what became of them. Shed are those that the bulkhead
-// refused, timed out those whose slot lapsed; failed is everything that is neither
-// these nor OK.
-type outcomes struct{ OK, Shed, TimedOut, Failed int }
-
-// answers is what the load generator saw.
-type answers struct {
-	Sent, InFlight, Answered int
-	outcomes
-	P50, P99 float64 // milliseconds
-	ByPod    map[string]outcomes
-	Failures []struct{ At, Error, Took, Pod string }
-}
-
 // failures are the first failures, one to a line.
-func (a answers) failures() string {
+func failures(a words.Load) string {
 	text := fmt.Sprintf("%d of %d failed:", a.Failed, a.Sent)
 	for _, f := range a.Failures {
-		text += fmt.Sprintf("\n  at %s after %s, pod %q: %s", f.At, f.Took, f.Pod, f.Error)
+		text += fmt.Sprintf("\n  at %s after %s, pod %q: %s", f.At.Format(time.StampMilli), f.Took, f.Pod, f.Error)
 	}
 	return text
 }
 
 // look asks the generator what it has seen so far.
-func (r *rig) look(ctx context.Context) (a answers, err error) {
+func (r *rig) look(ctx context.Context) (a words.Load, err error) {
 	text, err := get(ctx, r.generator, generatorPort, "/report")
 	if err != nil {
 		return a, err
@@ -127,7 +115,7 @@ func (r *rig) look(ctx context.Context) (a answers, err error) {
 }
 
 // seen is look for what must not fail.
-func (r *rig) seen(ctx context.Context) answers {
+func (r *rig) seen(ctx context.Context) words.Load {
 	GinkgoHelper()
 	a, err := r.look(ctx)
 	Expect(err).NotTo(HaveOccurred())
@@ -135,7 +123,7 @@ func (r *rig) seen(ctx context.Context) answers {
 }
 
 // settle stops the load and returns what the generator saw when nothing is under way.
-func (r *rig) settle(ctx context.Context) (a answers) {
+func (r *rig) settle(ctx context.Context) (a words.Load) {
 	GinkgoHelper()
 	r.send(ctx, 0)
 	Eventually(func(g Gomega, ctx context.Context) {
@@ -147,14 +135,11 @@ func (r *rig) settle(ctx context.Context) (a answers) {
 	return a
 }
 
-// stats is what payments saw: how many calls it has now, and had at most at once.
-type stats struct{ InFlight, Peak int }
-
-// payments asks payments.
-func (r *rig) payments(ctx context.Context) (s stats) {
+// payments asks payments what it saw.
+func (r *rig) payments(ctx context.Context) (p words.Payments) {
 	GinkgoHelper()
 	text, err := get(ctx, r.dependency, paymentsPort, "/stats")
 	Expect(err).NotTo(HaveOccurred())
-	Expect(json.Unmarshal([]byte(text), &s)).To(Succeed())
-	return s
+	Expect(json.Unmarshal([]byte(text), &p)).To(Succeed())
+	return p
 }

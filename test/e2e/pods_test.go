@@ -15,6 +15,8 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/words"
 )
 
 // podsOf returns the pods of an application that are not on their way out.
@@ -72,33 +74,8 @@ func states(pods []*corev1.Pod) string {
 	return text.String()
 }
 
-// state is what a shop's agent says of itself at /debug/bulkheads.
-type state struct {
-	State  string `json:"state"`
-	Source struct {
-		Revision string `json:"revision"`
-		Good     bool   `json:"good"`
-		Error    string `json:"error"`
-		Reloads  int    `json:"reloads"`
-		Failures int    `json:"failures"`
-	} `json:"source"`
-	Services []struct {
-		Name     string `json:"name"`
-		Listed   bool   `json:"listed"`
-		Mode     string `json:"mode"`
-		Limit    *int32 `json:"limit"`
-		InFlight int    `json:"inFlight"`
-		Counts   struct {
-			Admitted     uint64 `json:"admitted"`
-			Saturated    uint64 `json:"saturated"`
-			Lapsed       uint64 `json:"lapsed"`
-			LateReleases uint64 `json:"lateReleases"`
-		} `json:"counts"`
-	} `json:"services"`
-}
-
 // stateOf asks a shop's agent.
-func stateOf(ctx context.Context, pod *corev1.Pod) (s state, err error) {
+func stateOf(ctx context.Context, pod *corev1.Pod) (s words.Agent, err error) {
 	body, err := get(ctx, pod, shopPort, "/debug/bulkheads?format=json")
 	if err != nil {
 		return s, err
@@ -107,8 +84,8 @@ func stateOf(ctx context.Context, pod *corev1.Pod) (s state, err error) {
 }
 
 // statesOf asks the agents of several.
-func statesOf(ctx context.Context, pods []*corev1.Pod) ([]state, error) {
-	all := make([]state, len(pods))
+func statesOf(ctx context.Context, pods []*corev1.Pod) ([]words.Agent, error) {
+	all := make([]words.Agent, len(pods))
 	for i, pod := range pods {
 		var err error
 		if all[i], err = stateOf(ctx, pod); err != nil {
@@ -118,25 +95,15 @@ func statesOf(ctx context.Context, pods []*corev1.Pod) ([]state, error) {
 	return all, nil
 }
 
-// unlimited stands for the limit of a service that no document lists.
-const unlimited = -1
-
-// limit is the limit in force for payments.
-func (s state) limit() int32 {
-	for _, service := range s.Services {
-		if service.Name == "payments" && service.Limit != nil {
-			return *service.Limit
-		}
-	}
-	return unlimited
-}
+// limitIn is the limit in force for payments.
+func limitIn(agent words.Agent) int32 { return int32(agent.Bulkhead("payments").LimitInForce()) }
 
 // limits are the limits in force for payments in the pods, in their order.
 func limits(ctx context.Context, pods []*corev1.Pod) ([]int32, error) {
 	states, err := statesOf(ctx, pods)
 	all := make([]int32, len(states))
 	for i, s := range states {
-		all[i] = s.limit()
+		all[i] = limitIn(s)
 	}
 	return all, err
 }

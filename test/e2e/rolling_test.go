@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/words"
 )
 
 var _ = Describe("Pods that end under load", Ordered, Label("load"), func() {
@@ -143,7 +144,7 @@ func evict(ctx context.Context, pod *corev1.Pod) (refusals int) {
 
 // expectCleanEnds expects that pods ended by themselves, with nothing left undone and
 // before their grace period was over, and puts into the table what the clients noticed.
-func (r *rig) expectCleanEnds(ctx context.Context, what string, start answers, ended []ending) {
+func (r *rig) expectCleanEnds(ctx context.Context, what string, start words.Load, ended []ending) {
 	GinkgoHelper()
 	var drain float64
 	var used time.Duration
@@ -167,11 +168,11 @@ func (r *rig) expectCleanEnds(ctx context.Context, what string, start answers, e
 func (r *rig) expectNothingLost(ctx context.Context) {
 	GinkgoHelper()
 	seen := r.settle(ctx)
-	Expect(seen.Failed-r.tooEarly).To(BeZero(), seen.failures())
+	Expect(seen.Failed-r.tooEarly).To(BeZero(), failures(seen))
 	Expect(seen.TimedOut).To(BeZero())
 	Expect(seen.Shed).To(BeNumerically("<", seen.Sent/10), "the machine is too busy for this load")
 	told := r.told(ctx)
 	expectAgreement(told, seen)
 	note("under load", "all together", "%d pods have counted %d calls, the generator %d",
-		len(told), sum(told, func(c counts) uint64 { return c.Admitted }), seen.OK)
+		len(told), sum(told, func(c words.Counts) uint64 { return c.Admitted }), seen.OK)
 }

@@ -166,10 +166,10 @@ func TestWhatBecameOfRequestsIsTold(t *testing.T) {
 		time.Sleep(5*time.Second + time.Millisecond)
 		end()
 		r := reported(t, g)
-		if (r.counts != counts{OK: 100, Shed: 100, TimedOut: 100, Failed: 200}) || r.Sent != 500 || r.Answered != 400 {
+		if (r.Counts != load.Counts{OK: 100, Shed: 100, TimedOut: 100, Failed: 200}) || r.Sent != 500 || r.Answered != 400 {
 			t.Errorf("%+v", r)
 		}
-		if r.ByPod["shop-1"] != (counts{Shed: 100}) || r.ByPod["shop-2"] != (counts{TimedOut: 100, Failed: 100}) || r.ByPod["unknown"] != (counts{OK: 100}) {
+		if r.ByPod["shop-1"] != (load.Counts{Shed: 100}) || r.ByPod["shop-2"] != (load.Counts{TimedOut: 100, Failed: 100}) || r.ByPod["unknown"] != (load.Counts{OK: 100}) {
 			t.Errorf("by pod: %+v", r.ByPod)
 		}
 		if len(r.Failures) != keptFailures {

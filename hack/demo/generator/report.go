@@ -10,8 +10,10 @@ import (
 	"io"
 	"maps"
 	"os"
-	"slices"
 	"time"
+
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/load"
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/words"
 )
 
 // maxMessage is how long a container's termination message may be. Of a longer one
@@ -19,48 +21,21 @@ import (
 const maxMessage = 4096
 
 // report is what became of the requests.
-type report struct {
-	// Sent is the sum of InFlight, OK, Shed, TimedOut and Failed. Answered are those
-	// that got an answer of HTTP, whatever it said: the sum over ByPod.
-	Sent     int `json:"sent"`
-	InFlight int `json:"inFlight"`
-	Answered int `json:"answered"`
-	counts
-	// P50, P95 and P99 are how many milliseconds that part of the requests that were
-	// OK took at most.
-	P50 float64 `json:"p50"`
-	P95 float64 `json:"p95"`
-	P99 float64 `json:"p99"`
-	// ByPod are the answers by the pod that they are from, Failures the first that
-	// failed.
-	ByPod    map[string]counts `json:"byPod"`
-	Failures []failure         `json:"failures"`
-}
-
-// counts is load.Counts as JSON.
-type counts struct {
-	OK       int `json:"ok"`
-	Shed     int `json:"shed"`
-	TimedOut int `json:"timedOut"`
-	Failed   int `json:"failed"`
-}
+type report words.Load
 
 // report tells what became of the requests so far.
 func (t *tally) report() report {
 	t.mu.Lock()
 	sent, answered, window := t.sent, t.answered, t.window
-	byPod, failures := maps.Clone(t.byPod), slices.Clone(t.failures)
+	byPod, failures := map[string]load.Counts{}, append([]words.Failure{}, t.failures...)
+	maps.Copy(byPod, t.byPod)
 	t.mu.Unlock() // sorting the latencies, which are only ever added to, may take a while
 
-	r := report{
-		Sent: sent, InFlight: sent - window.Answered(), Answered: answered, counts: counts(window.Counts),
+	return report{
+		Sent: sent, InFlight: sent - window.Answered(), Answered: answered, Counts: window.Counts,
 		P50: milliseconds(window.Quantile(0.5)), P95: milliseconds(window.Quantile(0.95)), P99: milliseconds(window.Quantile(0.99)),
-		ByPod: make(map[string]counts, len(byPod)), Failures: append([]failure{}, failures...),
+		ByPod: byPod, Failures: failures,
 	}
-	for pod, c := range byPod {
-		r.ByPod[pod] = counts(c)
-	}
-	return r
 }
 
 func milliseconds(d time.Duration) float64 {
@@ -96,7 +71,7 @@ func (r report) fit(limit int) ([]byte, error) {
 		case len(r.Failures) > 0:
 			r.Failures = r.Failures[:len(r.Failures)-1]
 		case len(r.ByPod) > 0:
-			r.ByPod = map[string]counts{}
+			r.ByPod = map[string]load.Counts{}
 		default:
 			return nil, fmt.Errorf("report: %d bytes, more than %d", len(text), limit)
 		}

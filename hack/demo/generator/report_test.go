@@ -12,16 +12,19 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/load"
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/words"
 )
 
 // A long report, whose failures and pods leave no room in a termination message.
 func long(failures, pods int) report {
-	r := report{Sent: 1, counts: counts{OK: 1}, ByPod: map[string]counts{}, Failures: []failure{}}
+	r := report{Sent: 1, Counts: load.Counts{OK: 1}, ByPod: map[string]load.Counts{}, Failures: []words.Failure{}}
 	for range failures {
-		r.Failures = append(r.Failures, failure{At: time.Unix(0, 0).UTC(), Error: "connection refused", Took: "1s"})
+		r.Failures = append(r.Failures, words.Failure{At: time.Unix(0, 0).UTC(), Error: "connection refused", Took: "1s"})
 	}
 	for i := range pods {
-		r.ByPod[fmt.Sprintf("shop-%d", i)] = counts{OK: i}
+		r.ByPod[fmt.Sprintf("shop-%d", i)] = load.Counts{OK: i}
 	}
 	return r
 }

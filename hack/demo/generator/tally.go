@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/servicebulkhead/servicebulkhead/hack/demo/load"
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/words"
 )
 
 // keptFailures is how many failures are told one by one.
@@ -23,17 +24,7 @@ type tally struct {
 	answered int
 	window   load.Window
 	byPod    map[string]load.Counts
-	failures []failure
-}
-
-// failure is a request that failed.
-type failure struct {
-	// At is when it was sent.
-	At    time.Time `json:"at"`
-	Error string    `json:"error"`
-	// Took is a duration as Go writes it; Pod is empty where there was no answer.
-	Took string `json:"took"`
-	Pod  string `json:"pod,omitempty"`
+	failures []words.Failure
 }
 
 func (t *tally) begin() {
@@ -52,7 +43,7 @@ func (t *tally) note(a load.Answer) {
 	}
 	if a.Err != nil && len(t.failures) < keptFailures {
 		took := a.Took.Round(10 * time.Microsecond).String()
-		t.failures = append(t.failures, failure{At: a.Sent.UTC(), Error: a.Err.Error(), Took: took, Pod: a.Pod})
+		t.failures = append(t.failures, words.Failure{At: a.Sent.UTC(), Error: a.Err.Error(), Took: took, Pod: a.Pod})
 	}
 }
 

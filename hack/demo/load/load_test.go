@@ -95,3 +95,14 @@ func TestQuantile(t *testing.T) {
 		t.Errorf("Quantile of nothing = %v", got)
 	}
 }
+
+func TestCountsAddUp(t *testing.T) {
+	a, b := Counts{OK: 1, Shed: 2, TimedOut: 3, Failed: 4}, Counts{OK: 5, Shed: 7, TimedOut: 9, Failed: 11}
+	sum := Counts{OK: 6, Shed: 9, TimedOut: 12, Failed: 15}
+	if got := a.Plus(b); got != sum || got.Answered() != 42 {
+		t.Errorf("%+v plus %+v: %+v", a, b, got)
+	}
+	if got := sum.Minus(b); got != a {
+		t.Errorf("%+v minus %+v: %+v", sum, b, got)
+	}
+}

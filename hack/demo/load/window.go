@@ -23,7 +23,12 @@ const (
 )
 
 // Counts are numbers of requests by what became of them.
-type Counts struct{ OK, Shed, TimedOut, Failed int }
+type Counts struct {
+	OK       int `json:"ok"`
+	Shed     int `json:"shed"`
+	TimedOut int `json:"timedOut"`
+	Failed   int `json:"failed"`
+}
 
 // Answered is their sum.
 func (c Counts) Answered() int { return c.OK + c.Shed + c.TimedOut + c.Failed }
@@ -31,6 +36,11 @@ func (c Counts) Answered() int { return c.OK + c.Shed + c.TimedOut + c.Failed }
 // Plus adds two counts.
 func (c Counts) Plus(d Counts) Counts {
 	return Counts{c.OK + d.OK, c.Shed + d.Shed, c.TimedOut + d.TimedOut, c.Failed + d.Failed}
+}
+
+// Minus are the counts since d were.
+func (c Counts) Minus(d Counts) Counts {
+	return Counts{c.OK - d.OK, c.Shed - d.Shed, c.TimedOut - d.TimedOut, c.Failed - d.Failed}
 }
 
 // One is one request, with that outcome.

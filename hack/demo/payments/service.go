@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/words"
 )
 
 // service answers slowly and counts.
@@ -90,9 +92,7 @@ func (s *service) stats(w http.ResponseWriter, _ *http.Request) {
 		latency = "hangs"
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{
-		"inFlight": s.inFlight, "peak": s.peak, "served": s.served, "latency": latency,
-	})
+	_ = json.NewEncoder(w).Encode(words.Payments{InFlight: s.inFlight, Peak: s.peak, Served: s.served, Latency: latency})
 }
 
 func (s *service) reset(http.ResponseWriter, *http.Request) {

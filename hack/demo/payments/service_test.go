@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/words"
 )
 
 func call(ctx context.Context, s *service, target string) *httptest.ResponseRecorder {
@@ -22,7 +24,7 @@ func call(ctx context.Context, s *service, target string) *httptest.ResponseReco
 // stats are what the service says it saw.
 func stats(t *testing.T, s *service) (inFlight, peak, served int) {
 	t.Helper()
-	var got struct{ InFlight, Peak, Served int }
+	var got words.Payments
 	if err := json.Unmarshal(call(t.Context(), s, "/stats").Body.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}

@@ -79,9 +79,9 @@ func (s *stage) arrivals(ctx context.Context, pods []string, limit int) ([]time.
 			what := fmt.Sprintf("limit %d in pod %s", limit, pod)
 			// Longer than what is allowed after kubectl has returned: it runs meanwhile.
 			errs[i] = story.Await(ctx, 2*story.ArrivalTimeout, what, func(ctx context.Context) (bool, error) {
-				b, err := s.bulkhead(ctx, pod)
+				agent, err := s.agent(ctx, pod)
 				moments[i] = time.Now()
-				return b.limit == limit, err
+				return agent.Bulkhead(story.Bulkhead).LimitInForce() == limit, err
 			})
 		})
 	}
@@ -110,11 +110,11 @@ func showNudged(ctx context.Context, s *stage) error {
 		return err
 	}
 	for _, pod := range pods {
-		b, err := s.bulkhead(ctx, pod.Name)
+		agent, err := s.agent(ctx, pod.Name)
 		if err != nil {
 			return err
 		}
-		s.ExpectEqual("revision that "+pod.Name+" was told", pod.Annotations[annotation], b.revision)
+		s.ExpectEqual("revision that "+pod.Name+" was told", pod.Annotations[annotation], agent.Source.Revision)
 	}
 	told := 0
 	for _, app := range []string{paymentsApp, loadApp} {

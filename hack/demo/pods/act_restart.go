@@ -78,7 +78,7 @@ func (s *stage) awaitGone(ctx context.Context, events watch.Interface, names []s
 			if err != nil {
 				return nil, err
 			}
-			o := now.minus(last.outcomes)
+			o := now.Minus(last.Counts)
 			s.Line(fmt.Sprintf("  %4.1fs  %-44s  %4d sold  %4d shed  %4d failed", time.Since(begin).Seconds(), states, o.OK, o.Shed, o.Failed))
 			last = now
 		case <-ctx.Done():

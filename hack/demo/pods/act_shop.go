@@ -88,7 +88,7 @@ func quickService(ctx context.Context, s *stage) (err error) {
 	}
 	load := seen.load()
 	s.ExpectAtLeast("quick: sales", load.OK, 100)
-	s.Expect(load.Shed <= load.answered()/20, "quick: calls shed", "at most 5 %", load.Shed)
+	s.Expect(load.Shed <= load.Answered()/20, "quick: calls shed", "at most 5 %", load.Shed)
 	s.ExpectEqual("quick: calls that failed", load.Failed, 0)
 	return nil
 }

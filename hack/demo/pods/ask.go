@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/servicebulkhead/servicebulkhead/hack/demo/story"
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/words"
 )
 
 // Ports of the programs.
@@ -47,59 +48,13 @@ func (s *stage) askFor(ctx context.Context, pod, port, path string, query map[st
 	return nil
 }
 
-// agentState is what a shop's agent tells at /debug/bulkheads.
-type agentState struct {
-	Source   struct{ Revision string }
-	Services []serviceState
+// agent asks a pod of the shop for the state of its agent.
+func (s *stage) agent(ctx context.Context, pod string) (a words.Agent, err error) {
+	return a, s.askFor(ctx, pod, shopPort, "debug/bulkheads", map[string]string{"format": "json"}, &a)
 }
 
-type serviceState struct {
-	Name              string
-	Limit             *int
-	InFlight, Waiting int
-	Counts            counts
-}
-
-// counts are answers of a bulkhead since the process began.
-type counts struct{ Admitted, Saturated int }
-
-// bulkhead is the bulkhead "payments" of one pod at one moment.
-type bulkhead struct {
-	revision                 string
-	limit, inFlight, waiting int
-	counts
-}
-
-// unlimited is the limit of a service that no document lists.
-const unlimited = -1
-
-func (a agentState) bulkhead() bulkhead {
-	b := bulkhead{revision: a.Source.Revision, limit: unlimited}
-	for _, service := range a.Services {
-		if service.Name != story.Bulkhead {
-			continue
-		}
-		if service.Limit != nil {
-			b.limit = *service.Limit
-		}
-		b.inFlight, b.waiting, b.counts = service.InFlight, service.Waiting, service.Counts
-	}
-	return b
-}
-
-// bulkhead asks a pod of the shop.
-func (s *stage) bulkhead(ctx context.Context, pod string) (bulkhead, error) {
-	var state agentState
-	err := s.askFor(ctx, pod, shopPort, "debug/bulkheads", map[string]string{"format": "json"}, &state)
-	return state.bulkhead(), err
-}
-
-// stats is what payments saw: how many calls it has now, and had at most at once.
-type stats struct {
-	InFlight, Peak int
-}
-
-func (s *stage) stats(ctx context.Context) (now stats, err error) {
+// stats asks payments what it saw.
+func (s *stage) stats(ctx context.Context) (now words.Payments, err error) {
 	return now, s.askFor(ctx, s.payments, paymentsPort, "stats", nil, &now)
 }
 
@@ -115,18 +70,8 @@ func (s *stage) resetPeak(ctx context.Context) error {
 	return err
 }
 
-// outcomes are requests by what became of them.
-type outcomes struct{ OK, Shed, TimedOut, Failed int }
-
-// report is what the load saw.
-type report struct {
-	Sent, InFlight int
-	outcomes
-	ByPod    map[string]outcomes
-	Failures []struct{ At, Error, Took, Pod string }
-}
-
-func (s *stage) report(ctx context.Context) (r report, err error) {
+// report asks the load what it saw.
+func (s *stage) report(ctx context.Context) (r words.Load, err error) {
 	return r, s.askFor(ctx, s.load, loadPort, "report", nil, &r)
 }
 

@@ -7,15 +7,18 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/load"
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/words"
 )
 
-const words = `{"drain": {"lameDuckSeconds": 3.001, "producersSeconds": 0.25, "totalSeconds": 3.26, "finished": 7, "letGo": 1, "remaining": 2},
+const lastWords = `{"drain": {"lameDuckSeconds": 3.001, "producersSeconds": 0.25, "totalSeconds": 3.26, "finished": 7, "letGo": 1, "remaining": 2},
 	"services": {"payments": {"admitted": 300, "saturated": 70}, "search": {"admitted": 9}}}`
 
 func TestTellEnd(t *testing.T) {
 	out := tell(t, nil, func(_ context.Context, s *stage) {
-		got, err := s.tellEnd(pod("shop-a", ended(137, words)))
-		if err != nil || got.Services["payments"] != (counts{300, 70}) {
+		got, err := s.tellEnd(pod("shop-a", ended(137, lastWords)))
+		if err != nil || got.Services["payments"].Counts != (words.Counts{Admitted: 300, Saturated: 70}) {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
@@ -40,15 +43,18 @@ func TestTellEnd(t *testing.T) {
 // A call that only one end knows of fails a check, whichever end it is.
 func TestCompare(t *testing.T) {
 	pods := []string{"shop-a", "shop-b"}
+	both := func(a, aShed, b, bShed uint64) map[string]words.Counts {
+		return map[string]words.Counts{"shop-a": {Admitted: a, Saturated: aShed}, "shop-b": {Admitted: b, Saturated: bShed}}
+	}
 	for _, test := range []struct {
 		name   string
-		said   map[string]counts
-		got    map[string]outcomes
+		said   map[string]words.Counts
+		got    map[string]load.Counts
 		failed int
 	}{
-		{"even", map[string]counts{"shop-a": {3, 1}, "shop-b": {2, 0}}, map[string]outcomes{"shop-a": {2, 1, 1, 0}, "shop-b": {2, 0, 0, 0}}, 0},
-		{"admitted, not served", map[string]counts{"shop-a": {3, 1}, "shop-b": {2, 0}}, map[string]outcomes{"shop-a": {2, 1, 0, 1}, "shop-b": {2, 0, 0, 0}}, 1},
-		{"of a pod that nobody knows", map[string]counts{"shop-a": {3, 1}}, map[string]outcomes{"shop-a": {3, 1, 0, 0}, "unknown": {1, 1, 0, 0}}, 2},
+		{"even", both(3, 1, 2, 0), map[string]load.Counts{"shop-a": {OK: 2, Shed: 1, TimedOut: 1}, "shop-b": {OK: 2}}, 0},
+		{"admitted, not served", both(3, 1, 2, 0), map[string]load.Counts{"shop-a": {OK: 2, Shed: 1, Failed: 1}, "shop-b": {OK: 2}}, 1},
+		{"of a pod that nobody knows", both(3, 1, 0, 0), map[string]load.Counts{"shop-a": {OK: 3, Shed: 1}, "unknown": {OK: 1, Shed: 1}}, 2},
 	} {
 		out := tell(t, nil, func(_ context.Context, s *stage) { s.compare(test.said, test.got, pods) })
 		if out.failed != test.failed {

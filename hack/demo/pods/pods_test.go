@@ -16,8 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/servicebulkhead/servicebulkhead/hack/demo/story"
-	"github.com/servicebulkhead/servicebulkhead/pkg/agent"
-	"github.com/servicebulkhead/servicebulkhead/pkg/bulkheadconfig"
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/words"
 )
 
 // Every act says what it shows.
@@ -26,36 +25,6 @@ func TestActs(t *testing.T) {
 		if a.Title == "" || a.Text == "" || a.Play == nil {
 			t.Errorf("act %q is not complete", a.Title)
 		}
-	}
-}
-
-// The demo reads what the agent's own page says.
-func TestBulkheadOfAPod(t *testing.T) {
-	a, err := agent.New(t.TempDir(), agent.WithLameDuck(0), agent.WithUnlisted(agent.Defaults(map[string]bulkheadconfig.Service{
-		"payments": {Limit: 2, ReclaimAfter: time.Minute},
-	})))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _, _ = a.Shutdown(context.Background()) })
-	payments := a.Bulkhead("payments")
-	for range 3 {
-		if permit, ok := payments.TryAcquire(); ok {
-			t.Cleanup(func() { permit.Release() })
-		}
-	}
-	paths := map[string]http.HandlerFunc{"/http:shop-a:8080/proxy/debug/bulkheads": a.DebugHandler().ServeHTTP}
-	tell(t, paths, func(ctx context.Context, s *stage) {
-		got, err := s.bulkhead(ctx, "shop-a")
-		if want := (bulkhead{limit: 2, inFlight: 2, counts: counts{Admitted: 2, Saturated: 1}}); err != nil || got != want {
-			t.Errorf("got %+v, %v, want %+v", got, err, want)
-		}
-		if _, err := s.bulkhead(ctx, "shop-b"); err == nil || !strings.Contains(err.Error(), "shop-b") {
-			t.Errorf("no error that names the pod: %v", err)
-		}
-	})
-	if got := (agentState{}).bulkhead().limit; got != unlimited {
-		t.Errorf("limit %d without a document", got)
 	}
 }
 
@@ -91,6 +60,14 @@ func TestArrivals(t *testing.T) {
 	})
 }
 
+func TestAPodThatDoesNotAnswerIsNamed(t *testing.T) {
+	tell(t, nil, func(ctx context.Context, s *stage) {
+		if _, err := s.agent(ctx, "shop-b"); err == nil || !strings.Contains(err.Error(), "pod shop-b for debug/bulkheads") {
+			t.Errorf("error: %v", err)
+		}
+	})
+}
+
 func TestPodsThatEndAreLeftOut(t *testing.T) {
 	list, err := json.Marshal(corev1.PodList{Items: []corev1.Pod{*pod("shop-b", serving), *pod("shop-c", draining), *pod("shop-a", func(*corev1.Pod) {})}})
 	if err != nil {
@@ -111,8 +88,10 @@ func TestPodsThatEndAreLeftOut(t *testing.T) {
 
 func TestPodLine(t *testing.T) {
 	begin := time.Now()
-	before := podSample{at: begin, bulkhead: bulkhead{counts: counts{100, 10}}}
-	now := podSample{at: begin.Add(2 * time.Second), name: "shop-6f4b-x2x5k", bulkhead: bulkhead{"0123456789abcdef", 10, 10, 4, counts{300, 70}}}
+	before := podSample{at: begin, Bulkhead: words.Bulkhead{Counts: words.Counts{Admitted: 100, Saturated: 10}}}
+	now := podSample{begin.Add(2 * time.Second), "shop-6f4b-x2x5k", "0123456789abcdef", words.Bulkhead{
+		Limit: new(10), InFlight: 10, Waiting: 4, Counts: words.Counts{Admitted: 300, Saturated: 70},
+	}}
 	got := (&stage{Teller: &story.Teller{}}).podLine(begin, before, now)
 	if want := "   2.0s  x2x5k  █████│••                  10 of 10         4         100      30  0123456789abcdef"; got != want {
 		t.Errorf("\ngot  %q\nwant %q", got, want)

@@ -9,31 +9,34 @@ import (
 	"strings"
 	"time"
 
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/load"
 	"github.com/servicebulkhead/servicebulkhead/hack/demo/story"
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/words"
 )
 
 // sample is everything there is to see at one moment.
 type sample struct {
 	pods     []podSample
-	payments stats
-	load     report
+	payments words.Payments
+	load     words.Load
 }
 
 // podSample is the bulkhead of one pod.
 type podSample struct {
-	at   time.Time
-	name string
-	bulkhead
+	at       time.Time
+	name     string
+	revision string
+	words.Bulkhead
 }
 
 // sample asks everybody.
 func (s *stage) sample(ctx context.Context, pods []string) (now sample, err error) {
 	for _, name := range pods {
-		b, err := s.bulkhead(ctx, name)
+		agent, err := s.agent(ctx, name)
 		if err != nil {
 			return now, err
 		}
-		now.pods = append(now.pods, podSample{at: time.Now(), name: name, bulkhead: b})
+		now.pods = append(now.pods, podSample{time.Now(), name, agent.Source.Revision, agent.Bulkhead(story.Bulkhead)})
 	}
 	if now.payments, err = s.stats(ctx); err != nil {
 		return now, err
@@ -51,7 +54,7 @@ type seen struct {
 func (s *seen) add(now sample) {
 	s.last = now
 	for _, pod := range now.pods {
-		s.mostInFlight = max(s.mostInFlight, pod.inFlight)
+		s.mostInFlight = max(s.mostInFlight, pod.InFlight)
 	}
 }
 
@@ -59,17 +62,7 @@ func (s *seen) add(now sample) {
 func (s *seen) peak() int { return s.last.payments.Peak }
 
 // load is what became of the requests meanwhile.
-func (s *seen) load() outcomes { return s.last.load.minus(s.first.load.outcomes) }
-
-func (o outcomes) minus(p outcomes) outcomes {
-	return outcomes{o.OK - p.OK, o.Shed - p.Shed, o.TimedOut - p.TimedOut, o.Failed - p.Failed}
-}
-
-func (o outcomes) plus(p outcomes) outcomes {
-	return outcomes{o.OK + p.OK, o.Shed + p.Shed, o.TimedOut + p.TimedOut, o.Failed + p.Failed}
-}
-
-func (o outcomes) answered() int { return o.OK + o.Shed + o.TimedOut + o.Failed }
+func (s *seen) load() load.Counts { return s.last.load.Minus(s.first.load.Counts) }
 
 // watch shows for some seconds, live, what happens: a line for each pod.
 func (s *stage) watch(ctx context.Context, seconds int) (*seen, error) {
@@ -114,10 +107,10 @@ const (
 // podLine is one line of the live view: what is now in one pod, and what happened
 // there since the line before.
 func (s *stage) podLine(begin time.Time, before, now podSample) string {
-	seconds := now.at.Sub(before.at).Seconds()
-	return fmt.Sprintf(lineFormat, now.at.Sub(begin).Seconds(), suffix(now.name), s.Bar(now.limit, now.inFlight, now.waiting),
-		now.inFlight, now.limit, now.waiting,
-		float64(now.Admitted-before.Admitted)/seconds, float64(now.Saturated-before.Saturated)/seconds, now.revision)
+	limit, seconds := now.LimitInForce(), now.at.Sub(before.at).Seconds()
+	return fmt.Sprintf(lineFormat, now.at.Sub(begin).Seconds(), suffix(now.name), s.Bar(limit, now.InFlight, now.Waiting),
+		now.InFlight, limit, now.Waiting,
+		float64(now.Counts.Admitted-before.Counts.Admitted)/seconds, float64(now.Counts.Saturated-before.Counts.Saturated)/seconds, now.revision)
 }
 
 // suffix is what tells a pod from the others of its Deployment.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/words"
 	"github.com/servicebulkhead/servicebulkhead/pkg/agent"
 	"github.com/servicebulkhead/servicebulkhead/pkg/limiter"
 )
@@ -48,10 +49,10 @@ func TestTheReportSaysWhatTheDrainDid(t *testing.T) {
 	if d := got.Drain; d.Remaining != 1 || d.Finished != 0 || d.TotalSeconds != drained.Total().Seconds() {
 		t.Errorf("drain: %+v", d)
 	}
-	if want := (serviceReport{Admitted: 2, Saturated: 1, Remaining: 1}); got.Services["payments"] != want {
+	if want := (words.Service{Counts: words.Counts{Admitted: 2, Saturated: 1}, Remaining: 1}); got.Services["payments"] != want {
 		t.Errorf("payments: %+v, want %+v", got.Services["payments"], want)
 	}
-	if want := (serviceReport{Admitted: 2}); got.Services["requests"] != want {
+	if want := (words.Service{Counts: words.Counts{Admitted: 2}}); got.Services["requests"] != want {
 		t.Errorf("requests: %+v, want %+v", got.Services["requests"], want)
 	}
 }
