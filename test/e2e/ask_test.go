@@ -5,15 +5,11 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strconv"
-	"sync"
-	"syscall"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -51,35 +47,15 @@ func get(ctx context.Context, pod *corev1.Pod, port int, path string) (body stri
 	return body, err
 }
 
-// way is how to reach a port of a pod: at its address where that can be reached from
-// here, as on a node of our own, else through the API server.
+// way is how to reach a port of a pod: at its address on a node of our own, else
+// through the API server.
 func (c *connection) way(pod *corev1.Pod, port int) (client *http.Client, url string) {
-	if near(pod, port) {
+	if own() {
 		return c.direct, "http://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(port))
 	}
 	return c.proxy, fmt.Sprintf("%s/api/v1/namespaces/%s/pods/%s:%d/proxy", c.url, pod.Namespace, pod.Name, port)
 }
 
-// reach remembers whether pods' addresses can be reached from here.
-var reach struct {
-	mu        sync.Mutex
-	known, is bool
-}
-
-// near tries a pod's address once in a run. Refused is reached: the pod may be
-// starting or ending.
-func near(pod *corev1.Pod, port int) bool {
-	reach.mu.Lock()
-	defer reach.mu.Unlock()
-	if !reach.known && pod.Status.PodIP != "" && !remote() {
-		connection, err := net.DialTimeout("tcp", net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(port)), time.Second)
-		reach.known, reach.is = true, err == nil || errors.Is(err, syscall.ECONNREFUSED)
-		if err == nil {
-			_ = connection.Close()
-		}
-	}
-	return reach.is
-}
-
-// remote says that the suite is to do as it must on a cluster elsewhere.
-func remote() bool { return setting("E2E_REMOTE", "") != "" }
+// own says that the suite runs on the node itself, one of our own (bin/node run):
+// there it sees the node's processes, which are nobody else's, and reaches the pods.
+func own() bool { return setting("SERVICEBULKHEAD_NODE", "") != "" && setting("E2E_REMOTE", "") == "" }

@@ -116,7 +116,7 @@ func timeToForce(ctx context.Context, pods []*corev1.Pod, limit int32, began tim
 // measured.
 func awaitLimit(ctx context.Context, pod *corev1.Pod, limit int32) error {
 	every := 50 * time.Millisecond
-	if !near(pod, shopPort) {
+	if !own() {
 		every = 200 * time.Millisecond
 	}
 	ticker := time.NewTicker(every)
@@ -177,10 +177,23 @@ var _ = Describe("Pods that ask to be told of changes", Ordered, Label("nudge"),
 				Expect(seen.touched).To(BeFalse(), "the operator wrote on %s", pod.Name)
 			}
 		}
-		note("change, nudged", "patches of 20 pods for 31 changes", "%d; of the 4 other pods 0", f.patches.total())
+		note("change, nudged", "patches of 20 pods for 31 changes", "%d; of the 4 other pods 0", f.patches.on(f.pods))
+		Expect(leaderLog(ctx)).To(MatchRegexp(f.nudgeLine()), "an operator says which pods it is about to patch")
 		Eventually(events).WithContext(ctx).WithArguments(f.namespace, "SubPath").Should(HaveLen(1), "who mounts by subPath is told")
 	}, specLimit)
 })
+
+// leaderLog is what the operator that leads has written.
+func leaderLog(ctx context.Context) string {
+	GinkgoHelper()
+	pod, _, err := awaitLeader(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	return kubectl(ctx, "-n", systemNamespace, "logs", pod.Name)
+}
+
+// nudgeLine is what an operator writes before it patches pods of the fleet for the
+// first time.
+func (f *fleet) nudgeLine() string { return "nudging pods.*" + f.namespace }
 
 // rest notes that nothing changes from now on.
 func (f *fleet) rest() {
@@ -204,9 +217,14 @@ var _ = Describe("Pods that follow as nothing changes", Label("nudge", "idle"), 
 		if installed.upgraded.Before(f.still) {
 			step(ctx, "the operator is upgraded", upgrade)
 		}
-		Eventually(func() time.Duration { return time.Since(f.still) }).WithContext(ctx).WithTimeout(idle + time.Minute).WithPolling(time.Second).
+		still := f.still
+		if installed.upgraded.After(still) {
+			still = installed.upgraded
+		}
+		Eventually(func() time.Duration { return time.Since(still) }).WithContext(ctx).WithTimeout(idle + time.Minute).WithPolling(time.Second).
 			Should(BeNumerically(">=", idle))
 		Expect(f.patches.total()).To(Equal(f.patched))
+		Expect(leaderLog(ctx)).NotTo(MatchRegexp(f.nudgeLine()), "not even a patch that would change nothing")
 		Expect(events(ctx, f.namespace, "SubPath")).To(HaveLen(1), "who mounts by subPath is told once, not by each new operator")
 		note("change, nudged", "patches while nothing changes", "0 in %s, %d operators killed and at least one upgrade",
 			since(f.still).Round(time.Second), killed()-f.killed)

@@ -17,12 +17,11 @@ import (
 	"github.com/servicebulkhead/servicebulkhead/hack/demo/words"
 )
 
-// reclaimAfter is for how long a call may hold its slot here, in seconds as the
-// documentation counts.
-const reclaimAfter = "2s"
-
 var _ = Describe("While payments hangs, a bulkhead that cancels", Ordered, Label("load", "hang"), func() {
-	const replicas, limit = 2, 5
+	const (
+		replicas, limit = 2, 5
+		reclaimAfter    = "6s" // longer than lame duck: calls that began before hang when it is over
+	)
 	var r *rig
 
 	BeforeAll(func(ctx context.Context) {
@@ -47,7 +46,7 @@ var _ = Describe("While payments hangs, a bulkhead that cancels", Ordered, Label
 			seen.Sent, seen.TimedOut, seen.Shed, seen.OK-served, seen.Failed-r.tooEarly)
 		Expect(seen.Failed-r.tooEarly).To(BeZero(), failures(seen))
 		Expect(seen.Shed).NotTo(BeZero())
-		Expect(r.payments(ctx).InFlight).To(BeZero(), "calls whose context has ended have left payments")
+		Eventually(r.payments).WithContext(ctx).Should(HaveField("InFlight", BeZero()), "calls whose context has ended have left payments")
 		Expect(lapsedIn(told)).To(BeEquivalentTo(seen.TimedOut), "each call that lapsed timed out: %+v", told)
 		expectAgreement(told, seen)
 	}, specLimit)
@@ -56,10 +55,13 @@ var _ = Describe("While payments hangs, a bulkhead that cancels", Ordered, Label
 		before := ready(ctx, r.namespace, "shop", replicas)
 		r.setLatency(ctx, "hang")
 		r.send(ctx, rate/5)
+		Eventually(r.payments).WithContext(ctx).Should(HaveField("InFlight", BeNumerically(">", limit)), "calls hang in both pods")
 		step(ctx, "delete a pod", func(ctx context.Context) {
 			start := r.seen(ctx)
 			kubectl(ctx, "-n", r.namespace, "delete", "pod", "--wait=false", before[0].Name)
-			r.expectCleanEnds(ctx, "payments hangs, a pod deleted", start, r.endings.of(ctx, before[:1]))
+			ended := r.endings.of(ctx, before[:1])
+			r.expectCleanEnds(ctx, "payments hangs, a pod deleted", start, ended)
+			Expect(ended[0].farewell().Services["payments"].Finished).NotTo(BeZero(), "no call hung when the lame duck time was over")
 		})
 		seen := r.settle(ctx)
 		Expect(seen.Failed-r.tooEarly).To(BeZero(), failures(seen))
@@ -70,6 +72,7 @@ var _ = Describe("While payments hangs, a bulkhead that cancels", Ordered, Label
 var _ = Describe("While payments hangs, a bulkhead that lets calls run", Ordered, Label("load", "hang"), func() {
 	const (
 		replicas, limit = 2, 5
+		reclaimAfter    = "2s"
 		drainTimeout    = 5 * time.Second
 		grace           = 30 * time.Second
 	)

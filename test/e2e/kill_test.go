@@ -28,10 +28,12 @@ import (
 // after what the operator has to do in it.
 const killWithin = 300 * time.Millisecond
 
-// kills are the operator's processes that were killed.
+// kills are the operator's processes that were killed; those that were deleted by force,
+// with their pods, are counted apart.
 var kills struct {
 	mu    sync.Mutex
 	count int
+	afar  int
 	gaps  []time.Duration // from each until another operator led
 	dice  *rand.Rand      // repeats with the seed that Ginkgo prints
 }
@@ -132,12 +134,19 @@ func kill(ctx context.Context, after time.Duration) (at time.Time, err error) {
 	pause(ctx, after)
 	at = time.Now()
 	GinkgoWriter.Printf("%s, which leads, is killed at %s\n", pod.Name, at.Format("15:04:05.000"))
+	if !own() {
+		return at, killFromAfar(ctx, pod)
+	}
 	pids, err := processes(pod.UID, "operator")
 	if err != nil {
 		return at, err
 	}
-	if len(pids) == 0 {
-		return at, killFromAfar(ctx, pod)
+	if len(pids) == 0 { // the step ended it before; anything else is the suite's fault
+		ended, err := terminates(ctx, pod)
+		if err == nil && !ended {
+			err = fmt.Errorf("no process of pod %s can be seen", pod.Name)
+		}
+		return time.Time{}, err
 	}
 	if err := killWithPod(ctx, pod, pids); err != nil {
 		return at, fmt.Errorf("kill the operator of pod %s: %w", pod.Name, err)
@@ -191,8 +200,10 @@ func killNow(ctx context.Context, pids []int) error {
 // is left alone.
 func killFromAfar(ctx context.Context, pod *corev1.Pod) error {
 	err := cluster.client.Delete(ctx, pod, client.GracePeriodSeconds(0))
+	kills.mu.Lock()
+	defer kills.mu.Unlock()
 	if err == nil {
-		countKill()
+		kills.afar++
 	}
 	return client.IgnoreNotFound(err)
 }
@@ -257,19 +268,17 @@ func deleteLease(ctx context.Context, dead string) error {
 
 // killAndWait kills the leader's process and leaves all else alone: the kubelet restarts
 // its container, and whoever is to lead has to wait until the Lease runs out. It
-// returns the pod; nil, where nobody is killed, or nobody can be without more ado.
+// returns the pod; nil, where nobody is killed, or no process can be.
 func killAndWait(ctx context.Context) *corev1.Pod {
 	GinkgoHelper()
-	if !deadly() {
+	if !deadly() || !own() {
 		return nil
 	}
 	pod, _, err := awaitLeader(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	pids, err := processes(pod.UID, "operator")
 	Expect(err).NotTo(HaveOccurred())
-	if len(pids) == 0 {
-		return nil
-	}
+	Expect(pids).NotTo(BeEmpty())
 	Expect(killNow(ctx, pids)).To(Succeed())
 	return pod
 }
@@ -278,14 +287,14 @@ func killAndWait(ctx context.Context) *corev1.Pod {
 func killed() int {
 	kills.mu.Lock()
 	defer kills.mu.Unlock()
-	return kills.count
+	return kills.count + kills.afar
 }
 
 // noteKills notes how many there were, and how long nobody led.
 func noteKills() {
-	note("operator", "killed (SIGKILL)", "%d times", killed())
 	kills.mu.Lock()
 	defer kills.mu.Unlock()
+	note("operator", "killed (SIGKILL)", "%d times; deleted by force %d times", kills.count, kills.afar)
 	if slices.Sort(kills.gaps); len(kills.gaps) > 0 {
 		note("operator", "another led", "after p50 %s, longest %s", percentile(kills.gaps, 50), percentile(kills.gaps, 100))
 	}

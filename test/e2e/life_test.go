@@ -84,6 +84,9 @@ var _ = Describe("An application with a bulkhead", Ordered, Label("life"), func(
 		})
 		Consistently(events).WithContext(ctx).WithArguments(namespace, "Restored").Should(ConsistOf(HaveField("Series", BeNil())))
 		Expect(versions()).To(HaveLen(2), "the edit and what restored it are all that was written")
+		// A pod whose kubelet looked in between has the edit until it looks again.
+		Expect(poke(ctx, pods)).To(Succeed())
+		inForce(ctx, pods, 6)
 		expectLimit(ctx, namespace, pods, 6)
 	}, specLimit)
 
@@ -114,7 +117,7 @@ var _ = Describe("An application with a bulkhead", Ordered, Label("life"), func(
 		By("the ConfigMap is deleted, and the files of the pods go with it")
 		Expect(cluster.client.Delete(ctx, document(ctx, namespace))).To(Succeed())
 		Eventually(func(g Gomega, ctx context.Context) {
-			poke(ctx, pods)
+			g.Expect(poke(ctx, pods)).To(Succeed())
 			g.Expect(statesOf(ctx, pods)).To(HaveEach(HaveField("Source", And(
 				HaveField("Good", false), HaveField("Error", ContainSubstring("no such file")), HaveField("Revision", Not(BeEmpty()))))))
 		}).WithContext(ctx).WithPolling(time.Second).Should(Succeed())

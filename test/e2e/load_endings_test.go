@@ -6,7 +6,6 @@ package e2e
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -14,8 +13,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/watch"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/servicebulkhead/servicebulkhead/hack/demo/words"
 )
@@ -45,51 +43,29 @@ type ending struct {
 func watchEndings(ctx context.Context, namespace string) *endings {
 	GinkgoHelper()
 	watching, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	pods, err := cluster.client.Watch(watching, &corev1.PodList{}, client.InNamespace(namespace), client.MatchingLabels{appLabel: "shop"})
-	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(cancel)
 	e := &endings{pods: map[string]ending{}}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		e.follow(watching, pods)
-	}()
-	DeferCleanup(func() {
-		cancel()
-		pods.Stop()
-		<-done
+	watchPods(watching, namespace, cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(pod any) { e.note(pod, false) },
+		UpdateFunc: func(_, pod any) { e.note(pod, false) },
+		DeleteFunc: func(pod any) { e.note(pod, true) },
 	})
 	return e
 }
 
-// follow records what it is told. A watch that ends by itself leaves a hole.
-func (e *endings) follow(ctx context.Context, pods watch.Interface) {
-	for event := range pods.ResultChan() {
-		pod, ok := event.Object.(*corev1.Pod)
-		if !ok {
-			e.fail(fmt.Errorf("the watch of pods says %s: %v", event.Type, event.Object))
-			return
-		}
-		e.note(pod, event.Type == watch.Deleted)
-	}
-	if ctx.Err() == nil {
-		e.fail(errors.New("the watch of pods has ended by itself"))
-	}
-}
-
-func (e *endings) fail(err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.err = err
-}
-
 // note takes over what an event says. In the end the kubelet deletes the pod without
 // any grace: the first deadline is the one that counts.
-func (e *endings) note(pod *corev1.Pod, gone bool) {
-	if pod.DeletionTimestamp == nil {
-		return
-	}
+func (e *endings) note(object any, gone bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	pod, ok := object.(*corev1.Pod)
+	if !ok { // the watch was interrupted, and what the pod said last went by
+		e.err = fmt.Errorf("the end of a pod was missed: %v", object)
+		return
+	}
+	if pod.Labels[appLabel] != "shop" || pod.DeletionTimestamp == nil {
+		return
+	}
 	one, known := e.pods[pod.Name]
 	if !known {
 		grace := time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second

@@ -35,6 +35,8 @@ type rig struct {
 	// dependency and generator are the pods of payments and of the load.
 	dependency, generator *corev1.Pod
 	endings               *endings
+	// start is what the generator had seen when the spec began.
+	start words.Load
 	// tooEarly is how many requests failed before the Service led anywhere.
 	tooEarly int
 }

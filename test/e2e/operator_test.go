@@ -16,7 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/servicebulkhead/servicebulkhead/controllers"
@@ -30,21 +30,20 @@ const (
 	// managedSelector selects the ConfigMaps that the operator wrote.
 	managedSelector = controllers.ManagedLabel + "=true"
 	operatorImage   = "servicebulkhead-operator:latest"
+	crd             = "servicebulkheads.servicebulkhead.io"
 )
 
-// refuseForeignInstallation ends the run where the operator is installed already: it
-// would be taken away in the end.
+// refuseForeignInstallation ends the run where there is anything of an installation
+// that is not the suite's: it would be taken away in the end.
 func refuseForeignInstallation(ctx context.Context) {
 	GinkgoHelper()
-	var namespace corev1.Namespace
-	err := cluster.client.Get(ctx, client.ObjectKey{Name: systemNamespace}, &namespace)
-	if apierrors.IsNotFound(err) {
-		return
-	}
-	Expect(err).NotTo(HaveOccurred())
-	if namespace.Labels[suiteLabel] == "" {
-		Fail("the cluster has an operator in " + systemNamespace + " already, and the suite would take it away in the end: " +
+	foreign := strings.Fields(kubectl(ctx, "get", "customresourcedefinitions,namespaces", "-l", "!"+suiteLabel, "-o", "name"))
+	for _, name := range []string{"customresourcedefinition.apiextensions.k8s.io/" + crd, "namespace/" + systemNamespace} {
+		Expect(foreign).NotTo(ContainElement(name), "the cluster has ServiceBulkhead already, and the suite would take it away in the end: "+
 			"uninstall it first, or choose another cluster")
+	}
+	for namespace := range strings.FieldsSeq(kubectl(ctx, "get", "configmaps", "-A", "-l", managedSelector, "-o", "jsonpath={.items[*].metadata.namespace}")) {
+		Expect(foreign).NotTo(ContainElement("namespace/"+namespace), "the namespace has a ConfigMap of an earlier installation, which the suite would delete")
 	}
 }
 
@@ -85,14 +84,14 @@ func install(ctx context.Context, which, manifests, image string) {
 	const line = "image: " + operatorImage
 	Expect(strings.Count(manifests, line)).To(Equal(1), "the manifests name the operator's image once")
 	apply(ctx, strings.Replace(manifests, line, "image: "+image, 1))
-	kubectl(ctx, "label", "--overwrite", "namespace", systemNamespace, suiteLabel+"=true")
-	kubectl(ctx, "wait", "--for=condition=Established", "--timeout=60s", "crd/servicebulkheads.servicebulkhead.io")
+	kubectl(ctx, "label", "--overwrite", "namespace/"+systemNamespace, "crd/"+crd, suiteLabel+"=true")
+	kubectl(ctx, "wait", "--for=condition=Established", "--timeout=60s", "crd/"+crd)
 	rolledOut(ctx)
 	installed.manifests, installed.upgraded = which, time.Now()
 }
 
 // rolledOut waits until the operator's pods are as the Deployment says, all of them
-// ready, and the others gone.
+// ready, and the others gone or about to go.
 func rolledOut(ctx context.Context) {
 	GinkgoHelper()
 	kubectl(ctx, "-n", systemNamespace, "rollout", "status", "--timeout=120s", "deployment/"+operatorName)
@@ -136,18 +135,29 @@ func leader(ctx context.Context) (*corev1.Pod, *coordinationv1.Lease, error) {
 	return nil, nil, fmt.Errorf("the Lease names %q, which is none of the operator's pods", holder)
 }
 
-// upgrade rolls the operator out under another image; where none is given, under the
-// same once more.
+// upgrade rolls the operator out under another image; where none is given, or it has
+// that already, under the same once more.
 func upgrade(ctx context.Context) {
 	GinkgoHelper()
-	deployment := "deployment/" + operatorName
+	before, err := podsOf(ctx, systemNamespace, operatorApp)
+	Expect(err).NotTo(HaveOccurred())
+	deployment, done := "deployment/"+operatorName, ""
 	if next := setting("SERVICEBULKHEAD_IMAGE_UPGRADE", ""); next != "" {
-		kubectl(ctx, "-n", systemNamespace, "set", "image", deployment, "operator="+next)
-	} else {
+		done = kubectl(ctx, "-n", systemNamespace, "set", "image", deployment, "operator="+next)
+	}
+	if done == "" {
 		kubectl(ctx, "-n", systemNamespace, "rollout", "restart", deployment)
 	}
 	rolledOut(ctx)
 	installed.upgraded = time.Now()
+	Expect(podsOf(ctx, systemNamespace, operatorApp)).NotTo(ContainElement(HaveField("UID", BeElementOf(uids(before)))))
+}
+
+func uids(pods []*corev1.Pod) (all []types.UID) {
+	for _, pod := range pods {
+		all = append(all, pod.UID)
+	}
+	return all
 }
 
 // upgradeKind says which of the two upgrade did.

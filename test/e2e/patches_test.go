@@ -5,7 +5,9 @@ package e2e
 
 import (
 	"context"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -18,10 +20,11 @@ import (
 
 	"github.com/servicebulkhead/servicebulkhead/api/v1alpha1"
 	"github.com/servicebulkhead/servicebulkhead/controllers"
+	"github.com/servicebulkhead/servicebulkhead/controllers/nudge"
 )
 
 // annotation is what the operator writes on the pods that mount the ConfigMap.
-const annotation = "revision.servicebulkhead.io/" + v1alpha1.DefaultConfigMapName
+const annotation = nudge.AnnotationPrefix + v1alpha1.DefaultConfigMapName
 
 // patches watches the pods of a namespace for what the operator writes on them.
 type patches struct {
@@ -32,26 +35,33 @@ type patches struct {
 
 // patched is what is known of one pod.
 type patched struct {
-	name     string
-	revision string // of the default ConfigMap, that was last written on it
-	count    int    // how often it was
-	touched  bool   // whether it ever was, by the name of who wrote
+	name      string
+	revision  string            // of the default ConfigMap, that was last written on it
+	revisions map[string]string // the same of whichever ConfigMap, by annotation
+	count     int               // how often one was written
+	touched   bool              // whether it ever was, by the name of who wrote
 }
 
-// watchPatches watches until the context ends. A watch that is interrupted takes up
-// where it was.
+// watchPatches watches until the context ends.
 func watchPatches(ctx context.Context, namespace string) *patches {
 	GinkgoHelper()
 	p := &patches{pods: map[types.UID]*patched{}}
-	informer := informers.NewSharedInformerFactoryWithOptions(cluster.set, 0, informers.WithNamespace(namespace)).Core().V1().Pods().Informer()
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	watchPods(ctx, namespace, cache.ResourceEventHandlerFuncs{
 		AddFunc:    p.see,
 		UpdateFunc: func(_, now any) { p.see(now) },
 	})
+	return p
+}
+
+// watchPods tells of the pods of a namespace until the context ends, and returns when
+// it began. A watch that is interrupted takes up where it was.
+func watchPods(ctx context.Context, namespace string, handler cache.ResourceEventHandler) {
+	GinkgoHelper()
+	informer := informers.NewSharedInformerFactoryWithOptions(cluster.set, 0, informers.WithNamespace(namespace)).Core().V1().Pods().Informer()
+	_, err := informer.AddEventHandler(handler)
 	Expect(err).NotTo(HaveOccurred())
 	go informer.RunWithContext(ctx)
 	Eventually(informer.HasSynced).WithContext(ctx).Should(BeTrue())
-	return p
 }
 
 func (p *patches) see(object any) {
@@ -66,8 +76,10 @@ func (p *patches) see(object any) {
 		known = &patched{name: pod.Name}
 		p.pods[pod.UID] = known
 	}
-	if revision := pod.Annotations[annotation]; revision != known.revision {
-		known.revision = revision
+	revisions := maps.Clone(pod.Annotations)
+	maps.DeleteFunc(revisions, func(key, _ string) bool { return !strings.HasPrefix(key, nudge.AnnotationPrefix) })
+	if !maps.Equal(revisions, known.revisions) {
+		known.revision, known.revisions = revisions[annotation], revisions
 		known.count++
 		p.all++
 	}
@@ -91,4 +103,12 @@ func (p *patches) total() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.all
+}
+
+// on is how many there were on some pods.
+func (p *patches) on(pods []*corev1.Pod) (count int) {
+	for _, pod := range pods {
+		count += p.of(pod).count
+	}
+	return count
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -136,5 +137,5 @@ func serviceURL(ctx context.Context, namespace, name string) string {
 	GinkgoHelper()
 	var s corev1.Service
 	Expect(cluster.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &s)).To(Succeed())
-	return "http://" + s.Spec.ClusterIP
+	return "http://" + net.JoinHostPort(s.Spec.ClusterIP, "80")
 }

@@ -42,16 +42,21 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	klog.SetLogger(GinkgoLogr)
 	connect()
 	refuseForeignInstallation(ctx)
+	ours = true
 	installPlain(ctx)
 }, NodeTimeout(3*time.Minute))
 
 var _ = AfterSuite(func(ctx context.Context) {
 	noteKills()
 	endLasting()
-	if cluster != nil && !keep() {
+	if ours && !keep() {
 		cleanUp(ctx)
 	}
 }, NodeTimeout(3*time.Minute))
+
+// ours says that whatever is installed from now on is the suite's, to be taken away
+// in the end.
+var ours bool
 
 // setting is a variable of the environment, or what stands for it.
 func setting(name, otherwise string) string {
