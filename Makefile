@@ -23,6 +23,8 @@ GENERATED := api/v1alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/
 # the flags of its one big build, so that the build cache serves both: -trimpath
 # and cgo each change every package's cache key.
 in = echo "  $(1)" && cd $(CURDIR)/$(1) && $(if $(filter hack/kubernetes,$(1)),CGO_ENABLED=0 GOFLAGS="$$(go env GOFLAGS) -trimpath") $(2)
+# quoted: a text as one word for the shell.
+quoted = '$(subst ','\'',$(1))'
 each = $(foreach module,$(1),($(call in,$(module),$(2)));)
 
 ##@ Use
@@ -54,8 +56,8 @@ node-up: tools-pods ## Start a node of Kubernetes in its own namespaces; as root
 	@bin/node check >/dev/null; assets=$$(go run ./hack/cluster assets); export KUBEBUILDER_ASSETS=$$assets; exec bin/node up
 
 .PHONY: node-run
-node-run: tools-pods ## Run a command on the node: make node-run CMD='kubectl get pods -A'.
-	@exec bin/node run -- $(or $(CMD),$(error say what to run: make node-run CMD='kubectl get pods -A'))
+node-run: tools-pods ## Run a command on the node, by a shell there: make node-run CMD='kubectl get nodes'.
+	@exec bin/node run -- bash -c $(call quoted,$(or $(value CMD),$(error say what to run: make node-run CMD='kubectl get nodes')))
 
 .PHONY: node-down
 node-down: tools-pods ## Stop the node and remove every trace of it.

@@ -89,7 +89,7 @@ func (s *stage) makeRoom(ctx context.Context) error {
 	}
 	if theirs := foreign(found); len(theirs) > 0 {
 		return fmt.Errorf("the cluster has %s already, and the demo would take that away in the end: "+
-			"choose another cluster", strings.Join(theirs, " and "))
+			"remove it first, or choose another cluster", strings.Join(theirs, " and "))
 	}
 	s.made = true
 	if strings.TrimSpace(found) == "" {

@@ -110,6 +110,7 @@ func TestNodeLeavesNoTrace(t *testing.T) {
 	}
 	t.Run("up again names the process and the way to end it", n.testUpAgain)
 	t.Run("run is inside, where it was called from", n.testInside)
+	t.Run("nobody gives the node orders from inside", n.testOrdersFromInside)
 	t.Run("run passes exit codes on", n.testExitCodes)
 	t.Run("run passes signals on", n.testSignals)
 	t.Run("load takes several archives, named from where it was called", n.testLoad)
@@ -150,6 +151,15 @@ func (n testNode) testInside(t *testing.T) {
 	want := strings.Join([]string{dir, layout.NodeName, first[:min(15, len(first))], n.Root, "ok"}, "\n")
 	if strings.TrimSpace(output) != want {
 		t.Errorf("got\n%s\nwant\n%s", output, want)
+	}
+}
+
+func (n testNode) testOrdersFromInside(t *testing.T) {
+	for _, order := range [][]string{{"load", "image.tar"}, {"run", "--", "true"}} {
+		code, output := n.do(t, append([]string{"run", "--", os.Args[0], "-root", n.Root}, order...)...)
+		if code != 1 || !strings.Contains(output, "inside the node, which takes its orders from outside") {
+			t.Errorf("%v: exit code %d: %s", order, code, output)
+		}
 	}
 }
 

@@ -77,6 +77,9 @@ func find(node layout.Layout) (int, error) {
 	if pid := recorded(node); pid != 0 {
 		return pid, nil
 	}
+	if os.Getenv(insideEnv) == node.Root {
+		return 0, errors.New("this runs inside the node, which takes its orders from outside")
+	}
 	return 0, fmt.Errorf("%w, or on its way: %s does not name its first process", errHeld, node.PIDFile())
 }
 

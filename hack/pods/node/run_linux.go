@@ -142,6 +142,9 @@ func inForeground() bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
+// insideEnv names, inside a node, its directory.
+const insideEnv = "SERVICEBULKHEAD_NODE"
+
 // commandEnv is the environment of a command inside the node. A proxy could not be
 // reached from there.
 func commandEnv(environ []string, node layout.Layout) []string {
@@ -153,5 +156,5 @@ func commandEnv(environ []string, node layout.Layout) []string {
 	return append(kept,
 		"KUBECONFIG="+node.Kubeconfig("admin"),
 		"PATH="+node.Bin()+string(filepath.ListSeparator)+path,
-		"SERVICEBULKHEAD_NODE="+node.Root)
+		insideEnv+"="+node.Root)
 }
