@@ -23,9 +23,10 @@ GENERATED := api/v1alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/
 # the flags of its one big build, so that the build cache serves both: -trimpath
 # and cgo each change every package's cache key.
 in = echo "  $(1)" && cd $(CURDIR)/$(1) && $(if $(filter hack/kubernetes,$(1)),CGO_ENABLED=0 GOFLAGS="$$(go env GOFLAGS) -trimpath") $(2)
+each = $(foreach module,$(1),($(call in,$(module),$(2)));)
+
 # quoted: a text as one word for the shell.
 quoted = '$(subst ','\'',$(1))'
-each = $(foreach module,$(1),($(call in,$(module),$(2)));)
 
 ##@ Use
 .PHONY: help

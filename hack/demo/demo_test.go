@@ -4,38 +4,23 @@
 package main
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/servicebulkhead/servicebulkhead/hack/demo/internal/saturated"
 	"github.com/servicebulkhead/servicebulkhead/hack/demo/story"
-	"github.com/servicebulkhead/servicebulkhead/pkg/agent"
 	"github.com/servicebulkhead/servicebulkhead/pkg/agent/agentprom"
-	"github.com/servicebulkhead/servicebulkhead/pkg/bulkheadconfig"
 )
 
 // The demo reads what the agent's own collector writes.
 func TestParseBulkhead(t *testing.T) {
-	a, err := agent.New(t.TempDir(), agent.WithLameDuck(0), agent.WithUnlisted(agent.Defaults(map[string]bulkheadconfig.Service{
-		"payments": {Limit: 2, ReclaimAfter: time.Minute},
-	})))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _, _ = a.Shutdown(context.Background()) })
-	payments := a.Bulkhead("payments")
-	for range 3 {
-		if permit, ok := payments.TryAcquire(); ok {
-			t.Cleanup(func() { permit.Release() })
-		}
-	}
+	a := saturated.Agent(t)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(agentprom.NewCollector(a))
 	answer := httptest.NewRecorder()

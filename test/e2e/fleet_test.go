@@ -166,13 +166,13 @@ var _ = Describe("Pods that ask to be told of changes", Ordered, Label("nudge"),
 			s, err := stateOf(ctx, pod)
 			Expect(err).NotTo(HaveOccurred())
 			seen := f.patches.of(pod)
-			Expect(seen.revision).To(Equal(s.Source.Revision), "the annotation says what is in force")
+			Expect(seen.revisions[annotation]).To(Equal(s.Source.Revision), "the annotation says what is in force")
 			Expect(seen.count).To(BeNumerically("<=", changes+2), "the first document, 30 changes and one while the operator was killed")
 			Expect(seen.touched).To(BeTrue(), "the operator's name is among who wrote")
 		}
 		for _, pod := range f.others {
 			seen := f.patches.of(pod)
-			Expect(seen.revision).To(BeEmpty(), "the operator wrote the revision of a ConfigMap on %s, which does not ask for it", pod.Name)
+			Expect(seen.revisions[annotation]).To(BeEmpty(), "the operator wrote the revision of a ConfigMap on %s, which does not ask for it", pod.Name)
 			if pod.Labels[appLabel] != "elsewhere" { // which may have been told of the other ConfigMap, once
 				Expect(seen.touched).To(BeFalse(), "the operator wrote on %s", pod.Name)
 			}

@@ -41,14 +41,12 @@ var _ = Describe("While payments hangs, a bulkhead that cancels", Ordered, Label
 		step(ctx, "payments is well again", func(ctx context.Context) {
 			Eventually(r.look).WithContext(ctx).Should(HaveField("OK", BeNumerically(">", served+rate/5)))
 		})
-		seen, told := r.settle(ctx), r.told(ctx)
+		seen, told := r.balance(ctx)
 		note("payments hangs", "onReclaim: Cancel", "%d requests: %d timed out, %d shed, %d served afterwards, %d failed",
 			seen.Sent, seen.TimedOut, seen.Shed, seen.OK-served, seen.Failed-r.tooEarly)
-		Expect(seen.Failed-r.tooEarly).To(BeZero(), failures(seen))
 		Expect(seen.Shed).NotTo(BeZero())
 		Eventually(r.payments).WithContext(ctx).Should(HaveField("InFlight", BeZero()), "calls whose context has ended have left payments")
 		Expect(lapsedIn(told)).To(BeEquivalentTo(seen.TimedOut), "each call that lapsed timed out: %+v", told)
-		expectAgreement(told, seen)
 	}, specLimit)
 
 	It("lets a pod end with nothing left undone", func(ctx context.Context) {
@@ -63,9 +61,7 @@ var _ = Describe("While payments hangs, a bulkhead that cancels", Ordered, Label
 			r.expectCleanEnds(ctx, "payments hangs, a pod deleted", start, ended)
 			Expect(ended[0].farewell().Services["payments"].Finished).NotTo(BeZero(), "no call hung when the lame duck time was over")
 		})
-		seen := r.settle(ctx)
-		Expect(seen.Failed-r.tooEarly).To(BeZero(), failures(seen))
-		expectAgreement(r.told(ctx), seen)
+		r.balance(ctx)
 	}, specLimit)
 })
 
@@ -93,15 +89,13 @@ var _ = Describe("While payments hangs, a bulkhead that lets calls run", Ordered
 			r.send(ctx, rate/10)
 			Eventually(r.look).WithContext(ctx).Should(HaveField("OK", BeNumerically(">", replicas*limit)))
 		})
-		seen, told := r.settle(ctx), r.told(ctx)
+		seen, told := r.balance(ctx)
 		note("payments hangs", "onReclaim: Release", "%d requests: %d served, %d of them after their slot had lapsed, %d shed, %d failed",
 			seen.Sent, seen.OK, lateIn(told), seen.Shed, seen.Failed-r.tooEarly)
 		Expect(lapsedIn(told)).NotTo(BeZero())
 		Expect(lateIn(told)).To(Equal(lapsedIn(told)), "each call that lapsed came back late: %+v", told)
 		Expect(r.payments(ctx).Peak).To(BeNumerically(">", replicas*limit), "calls that lapsed run beside those that took their slots")
 		Expect(seen.TimedOut).To(BeZero())
-		Expect(seen.Failed-r.tooEarly).To(BeZero(), failures(seen))
-		expectAgreement(told, seen)
 	}, specLimit)
 
 	It("does not keep the pod beyond its drain time-out, and has it name the calls that remain", func(ctx context.Context) {

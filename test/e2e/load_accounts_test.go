@@ -33,6 +33,16 @@ func (r *rig) told(ctx context.Context) map[string]words.Counts {
 	return all
 }
 
+// balance ends the load and expects that no request has failed, and that the pods have
+// counted just what the generator saw. It returns both.
+func (r *rig) balance(ctx context.Context) (seen words.Load, told map[string]words.Counts) {
+	GinkgoHelper()
+	seen, told = r.settle(ctx), r.told(ctx)
+	Expect(seen.Failed-r.tooEarly).To(BeZero(), failures(seen))
+	expectAgreement(told, seen)
+	return seen, told
+}
+
 // expectAgreement compares what the pods say with what the generator saw of each, to
 // the call: nothing may be under way. A call that timed out had been admitted.
 func expectAgreement(told map[string]words.Counts, seen words.Load) {

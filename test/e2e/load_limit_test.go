@@ -32,12 +32,11 @@ var _ = Describe("More load than payments can take", Ordered, Label("load"), fun
 			// quick, and is asked again at once by those who keep their connections.
 			Eventually(r.payments).WithContext(ctx).Should(HaveField("Peak", BeNumerically(">", 2*limit)))
 		})
-		seen, peak := r.settle(ctx), r.payments(ctx).Peak
+		seen, _ := r.balance(ctx)
+		peak := r.payments(ctx).Peak
 		note("under load", "overload", "%d requests: %d served, %d shed, %d failed; payments had %d calls at once, allowed are %d×%d",
 			seen.Sent, seen.OK, seen.Shed, seen.Failed-r.tooEarly, peak, replicas, limit)
 		Expect(peak).To(BeNumerically("<=", replicas*limit))
-		Expect(seen.Failed-r.tooEarly).To(BeZero(), failures(seen))
-		expectAgreement(r.told(ctx), seen)
 	}, specLimit)
 
 	It("is shed in a rolling restart as well, and nothing fails", func(ctx context.Context) {
@@ -50,8 +49,6 @@ var _ = Describe("More load than payments can take", Ordered, Label("load"), fun
 			ready(ctx, r.namespace, "shop", replicas)
 			r.expectCleanEnds(ctx, "overload, rolling restart", start, ended)
 		})
-		seen := r.settle(ctx)
-		Expect(seen.Failed-r.tooEarly).To(BeZero(), failures(seen))
-		expectAgreement(r.told(ctx), seen)
+		r.balance(ctx)
 	}, specLimit)
 })

@@ -30,15 +30,12 @@ const annotation = nudge.AnnotationPrefix + v1alpha1.DefaultConfigMapName
 type patches struct {
 	mu   sync.Mutex
 	pods map[types.UID]*patched
-	all  int
 }
 
 // patched is what is known of one pod.
 type patched struct {
-	name      string
-	revision  string            // of the default ConfigMap, that was last written on it
-	revisions map[string]string // the same of whichever ConfigMap, by annotation
-	count     int               // how often one was written
+	revisions map[string]string // what was last written on it, by annotation
+	count     int               // how often it was
 	touched   bool              // whether it ever was, by the name of who wrote
 }
 
@@ -73,15 +70,14 @@ func (p *patches) see(object any) {
 	defer p.mu.Unlock()
 	known := p.pods[pod.UID]
 	if known == nil {
-		known = &patched{name: pod.Name}
+		known = &patched{}
 		p.pods[pod.UID] = known
 	}
 	revisions := maps.Clone(pod.Annotations)
 	maps.DeleteFunc(revisions, func(key, _ string) bool { return !strings.HasPrefix(key, nudge.AnnotationPrefix) })
 	if !maps.Equal(revisions, known.revisions) {
-		known.revision, known.revisions = revisions[annotation], revisions
+		known.revisions = revisions
 		known.count++
-		p.all++
 	}
 	known.touched = known.touched || slices.ContainsFunc(pod.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
 		return f.Manager == controllers.FieldOwner
@@ -95,14 +91,17 @@ func (p *patches) of(pod *corev1.Pod) patched {
 	if known := p.pods[pod.UID]; known != nil {
 		return *known
 	}
-	return patched{name: pod.Name}
+	return patched{}
 }
 
 // total is how many patches there were, on whichever pod.
-func (p *patches) total() int {
+func (p *patches) total() (count int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.all
+	for _, known := range p.pods {
+		count += known.count
+	}
+	return count
 }
 
 // on is how many there were on some pods.

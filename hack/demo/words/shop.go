@@ -43,12 +43,3 @@ type Counts struct {
 	Lapsed       uint64 `json:"lapsed"`
 	LateReleases uint64 `json:"lateReleases"`
 }
-
-// Plus adds two counts.
-func (c Counts) Plus(d Counts) Counts {
-	return Counts{
-		Admitted: c.Admitted + d.Admitted, Saturated: c.Saturated + d.Saturated, Draining: c.Draining + d.Draining,
-		Cancelled: c.Cancelled + d.Cancelled, Waited: c.Waited + d.Waited,
-		Lapsed: c.Lapsed + d.Lapsed, LateReleases: c.LateReleases + d.LateReleases,
-	}
-}
